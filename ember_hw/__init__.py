@@ -1,0 +1,1 @@
+"""Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator."""
