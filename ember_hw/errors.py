@@ -1,7 +1,7 @@
 """The package's own errors. A caller who catches `EmberError` catches them all.
 
-Bad arguments raise Python's own errors instead (CONTRACT.md, arguments): `TypeError` for a wrong kind, `ValueError` for a
-wrong value, `IndexError` for an index outside a table.
+Bad arguments of a lookup raise Python's own errors instead: `TypeError` for a wrong kind,
+`ValueError` for a wrong value, `IndexError` for an index outside a table.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ class EmberError(Exception):
 class CompileError(EmberError):
     """A model or its IR can't become a program, for a reason other than a missing feature.
 
-    Raised by the front end and the passes: an input the graph doesn't read, IR that breaks a pass's precondition, a
-    program that doesn't fit the configuration.
+    Raised by the front end and the passes: an input the graph doesn't read, IR that breaks a
+    pass's precondition, a program that doesn't fit the configuration.
 
     Parameters
     ----------
     message : str
         What must hold and what was found.
     node : str, optional
-        The torch node, IR op or pass the message speaks of, for tools that point at it. The message names it too.
+        The torch node, IR op or pass the message speaks of, for tools that point at it. The
+        message names it too.
     """
 
     def __init__(self, message: str, *, node: str | None = None) -> None:
@@ -40,23 +41,24 @@ class UnsupportedError(CompileError):
 class CheckError(EmberError):
     """IR verifies op by op but breaks a soundness rule of its level.
 
-    Raised by the checks that run before and after each pass, for example a value that leaves its callback or an operand
-    that is popped but never pushed.
+    Raised by the checks that run before and after each pass, for example a value that leaves its
+    callback or an operand that is popped but never pushed.
     """
 
 
 class AssemblyError(EmberError):
     """Access-unit text can't be encoded, or microcode words can't be decoded.
 
-    Raised for a field out of range, an unknown name, or more units, streams or rows than the configuration has.
+    Raised for a field out of range, an unknown name, or more units, streams or rows than the
+    configuration has.
     """
 
 
 class ProgramError(EmberError):
     """A program can't be used as it stands.
 
-    Raised when a program file is damaged or incomplete, when its ISA version or configuration isn't the device's, and
-    when the inputs given don't match the program's arguments.
+    Raised when a program file is damaged or incomplete, when its ISA version or configuration isn't
+    the device's, and when the inputs given don't match the program's arguments.
     """
 
 
