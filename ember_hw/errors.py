@@ -32,7 +32,7 @@ class CompileError(EmberError):
 
 
 class UnsupportedError(CompileError):
-    """The model is legal torch (or legal IR), but ember_hw doesn't compile this op, mode, dtype or option.
+    """The model is legal, but ember_hw doesn't compile this op, mode, dtype or option.
 
     The message names the node and says what works instead. Nothing falls back silently.
     """
@@ -63,7 +63,7 @@ class ProgramError(EmberError):
 
 
 class DeviceError(EmberError):
-    """The access unit stopped on a fault; its result is void and the unit is ready for the next program.
+    """The access unit stopped on a fault; the result is void, the unit ready for the next program.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class DeviceError(EmberError):
 
 
 class ToolError(EmberError):
-    """An external tool (Verilator, a C++ compiler, Yosys) is missing, too old, or ended with an error.
+    """An external tool (Verilator, a C++ compiler, Yosys) is missing, too old or has failed.
 
     The message names the tool and the command, and says how to get a version that works.
     """
