@@ -1,0 +1,215 @@
+"""The parameters of one accelerator: every number that RTL, compiler and host must agree on.
+
+A config is frozen, checks itself, and hashes: hardware answers with the hash, a program file carries it, and the host
+refuses to run one on the other if they differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
+
+#: Width of every value inside the access unit: induction variables, indices, scalars. Two's complement.
+VALUE_WIDTH_BITS = 32
+
+#: Index streams read memory in lines of this size, whatever the bus width.
+LINE_BYTES = 64
+
+_DATA_WIDTHS_BITS = (64, 128, 256, 512)
+
+# name: (least, most). Reasons for the odd ones stand with the field.
+_RANGES: dict[str, tuple[int, int]] = {
+    "address_width_bits": (32, 64),
+    "traversal_units": (1, 4),
+    "streams_per_unit": (1, 8),
+    "row_entries": (1, 8),
+    "exports": (2, 16),
+    "bundle_scalars": (1, 8),
+    "outstanding_reads": (2, 512),
+    "max_burst_beats": (1, 256),
+    "reorder_buffer_beats": (16, 4096),
+    "token_entries": (16, 1024),
+    "lines_per_stream": (2, 256),
+    "bundle_entries": (16, 4096),
+    "descriptor_entries": (8, 64),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceleratorConfig:
+    """Parameters of one access unit.
+
+    Parameters
+    ----------
+    name : str
+        What reports and ``au`` programs call this config. Not part of the hash.
+    data_width_bits : int
+        Width of the memory port and of the row queue: 64, 128, 256 or 512.
+    address_width_bits : int
+        Width of byte addresses, 32 to 64.
+    traversal_units : int
+        Hardware loops, outermost first, 1 to 4.
+    streams_per_unit : int
+        Memory streams of each traversal unit, 1 to 8.
+    row_entries : int
+        Row streams of the unit, 1 to 8.
+    exports : int
+        Values a traversal unit hands to what lies below it, 2 to 16.
+    bundle_scalars : int
+        Scalars in a bundle, 1 to 8.
+    outstanding_reads : int
+        Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the memory's latency in cycles.
+    max_burst_beats : int
+        Longest AXI burst, 1 to 256 (AXI3 has 16).
+    reorder_buffer_beats : int
+        Beats that wait for delivery in order; a power of two, at least two of the longest bursts.
+    token_entries : int
+        Iterations a traversal unit runs ahead of its loads, 16 to 1024.
+    lines_per_stream : int
+        64-byte lines a memory stream holds or awaits; a power of two.
+    bundle_entries : int
+        Bundles that wait for the execute side; a power of two.
+    descriptor_entries : int
+        Rows that wait for the gather engine; a power of two.
+
+    Raises
+    ------
+    ValueError
+        A parameter is outside its range, or two of them do not fit together.
+
+    Examples
+    --------
+    >>> AcceleratorConfig(data_width_bits=128).bus_bytes
+    16
+    """
+
+    name: str = "default"
+    data_width_bits: int = 512
+    address_width_bits: int = 40
+    traversal_units: int = 3
+    streams_per_unit: int = 2
+    row_entries: int = 2
+    exports: int = 4
+    bundle_scalars: int = 3
+    outstanding_reads: int = 64
+    max_burst_beats: int = 64
+    reorder_buffer_beats: int = 512
+    token_entries: int = 128
+    lines_per_stream: int = 16
+    bundle_entries: int = 256
+    descriptor_entries: int = 16
+
+    def __post_init__(self) -> None:
+        if self.data_width_bits not in _DATA_WIDTHS_BITS:
+            raise ValueError(f"data_width_bits must be one of 64, 128, 256, 512, not {self.data_width_bits!r}")
+        for parameter, (least, most) in _RANGES.items():
+            value = getattr(self, parameter)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise ValueError(f"{parameter} must be an integer from {least} to {most}, not {value!r}")
+        for parameter in ("reorder_buffer_beats", "lines_per_stream", "bundle_entries", "descriptor_entries"):
+            value = getattr(self, parameter)
+            if value & (value - 1):
+                raise ValueError(f"{parameter} must be a power of two, not {value!r}")
+        if self.reorder_buffer_beats < 2 * self.max_burst_beats:
+            raise ValueError(
+                f"reorder_buffer_beats must be at least twice max_burst_beats ({2 * self.max_burst_beats}), "
+                f"not {self.reorder_buffer_beats!r}: a shorter buffer can deadlock"
+            )
+        if self.max_burst_beats * self.bus_bytes > 4096:
+            raise ValueError(
+                f"max_burst_beats must be at most {4096 // self.bus_bytes} on a {self.data_width_bits}-bit bus "
+                f"(a burst stays within 4096 bytes), not {self.max_burst_beats!r}"
+            )
+
+    @property
+    def bus_bytes(self) -> int:
+        """Bytes of one beat of the memory port and of the row queue."""
+        return self.data_width_bits // 8
+
+    @property
+    def line_beats(self) -> int:
+        """Beats of one 64-byte line of an index stream."""
+        return LINE_BYTES // self.bus_bytes
+
+    @property
+    def slots(self) -> int:
+        """Values a record of a traversal unit can select: induction value, streams, ALU, inherited exports."""
+        return 2 + self.streams_per_unit + self.exports
+
+    @property
+    def events(self) -> int:
+        """Event bits of a leaf token: begin, iterate and end of each level."""
+        return 3 * self.traversal_units
+
+    @property
+    def bundle_bits(self) -> int:
+        """Bits of a bundle before padding: events, then scalars."""
+        return self.events + VALUE_WIDTH_BITS * self.bundle_scalars
+
+    @property
+    def bundle_bytes(self) -> int:
+        """Bytes of a bundle on the control queue."""
+        return -(-self.bundle_bits // 8)
+
+    def hash(self) -> int:
+        """Return the 32 bits by which hardware, program file and host recognise this config; the name is left out."""
+        values = asdict(self)
+        del values["name"]
+        digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
+        return int.from_bytes(digest[:4], "big")
+
+    def to_dict(self) -> dict[str, int | str]:
+        """Return the parameters as JSON-ready values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: dict[str, int | str]) -> AcceleratorConfig:
+        """Build a config from what `to_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            A key is not a parameter, or a value is refused by the constructor.
+        """
+        legal = {field.name for field in fields(AcceleratorConfig)}
+        for key in values:
+            if key not in legal:
+                raise ValueError(f"config key must be one of {', '.join(sorted(legal))}, not {key!r}")
+        return AcceleratorConfig(**values)  # pyright: ignore[reportArgumentType]  # checked by the constructor
+
+    @staticmethod
+    def preset(name: str) -> AcceleratorConfig:
+        """Return a named config.
+
+        Raises
+        ------
+        ValueError
+            There is no preset of that name.
+        """
+        if name not in PRESETS:
+            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}")
+        return PRESETS[name]
+
+    def with_changes(self, **changes: int | str) -> AcceleratorConfig:
+        """Return a copy with some parameters changed; every check runs again."""
+        return replace(self, **changes)  # pyright: ignore[reportArgumentType]
+
+
+#: `default`: 512 bits, all opt levels of an EmbeddingBag. `small`: the same programs on a 128-bit board.
+#: `tiny`: as little of everything as still runs them, for tests of backpressure.
+PRESETS: dict[str, AcceleratorConfig] = {
+    "default": AcceleratorConfig(),
+    "small": AcceleratorConfig(name="small", data_width_bits=128),
+    "tiny": AcceleratorConfig(
+        name="tiny",
+        data_width_bits=64,
+        outstanding_reads=4,
+        max_burst_beats=8,
+        reorder_buffer_beats=16,
+        token_entries=16,
+        lines_per_stream=2,
+        bundle_entries=16,
+        descriptor_entries=8,
+    ),
+}

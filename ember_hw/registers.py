@@ -1,0 +1,117 @@
+"""The register map of the access unit: read by RTL, host and documentation, written here only.
+
+Addresses are bytes on the AXI4-Lite port; registers are 32 bits. Counters are 64 bits, low word first; reading a low
+word latches its high word, so that a pair is always of one moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.lib import enum
+
+#: What MAGIC reads as: "EMBR".
+MAGIC_VALUE = 0x454D4252
+
+#: Byte address of the first counter's low word.
+COUNTERS_ADDRESS = 0x100
+#: Byte address of the first microcode word.
+MICROCODE_ADDRESS = 0x800
+#: Words the microcode window holds.
+MICROCODE_WORDS = 512
+#: Width of the AXI4-Lite address.
+ADDRESS_WIDTH_BITS = 12
+
+
+class State(enum.IntEnum, shape=3):
+    """STATUS.state."""
+
+    RESETTING = 0  # buffers are being cleared; a start is refused
+    IDLE = 1  # ready for microcode and a start
+    RUNNING = 2
+    DRAINING = 3  # stopped by a fault or an abort; reads in flight are awaited
+    DONE = 4  # the program ended; ready for the next
+    FAULTED = 5  # the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next
+
+
+class FaultCode(enum.IntEnum, shape=5):
+    """FAULT.code: the first thing that went wrong."""
+
+    NONE = 0
+    BAD_VERSION = 1  # the header's version is not this hardware's ISA_VERSION
+    ILLEGAL_MICROCODE = 2  # a record that no program may hold (zero step, hole in the chain of units)
+    STREAM_OUT_OF_BOUNDS = 3  # a memory stream's element lies outside its region
+    INDEX_OUT_OF_RANGE = 4  # a row stream's index is not a row of its table
+    ROW_OUT_OF_BOUNDS = 5  # a row's offset lies outside the row
+    VALUE_TOO_WIDE = 6  # an 8-byte element does not fit in 32 bits
+    READ_SLAVE_ERROR = 7  # memory answered SLVERR
+    READ_DECODE_ERROR = 8  # memory answered DECERR
+    ABORTED = 9  # the host asked
+
+
+class Counter(enum.IntEnum, shape=6):
+    """Counters, in the order of their addresses.
+
+    Every cycle from start to done is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one of the stalls, the first
+    that applies in the order below.
+    """
+
+    CYCLES = 0
+    ROW_BEATS = 1  # beats of rows received from memory
+    INDEX_BEATS = 2  # beats of index lines received from memory
+    STALL_EXECUTE = 3  # no beat: the execute side holds a queue that is full
+    STALL_OUTSTANDING = 4  # no beat: the next row waits for a read to come back
+    STALL_REORDER = 5  # no beat: the next row waits for room in the reorder buffer
+    STALL_REQUEST = 6  # no beat: memory does not take a request
+    STALL_MEMORY = 7  # no beat: reads are in flight, nothing is ready to ask for
+    STALL_FRONT = 8  # no beat: nothing is in flight, the loops are filling or draining
+    BUNDLES = 9  # bundles delivered
+    ROWS = 10  # rows asked for
+    ROW_BYTES = 11  # their bytes: the useful bytes of a program
+    HIGH_BUNDLES = 12  # most bundles waiting at one time
+    HIGH_ROW_BEATS = 13  # most beats in the reorder buffer, reserved or waiting
+    HIGH_OUTSTANDING = 14  # most row reads in flight
+    HIGH_TOKENS = 15  # most iterations waiting for loads, innermost unit
+
+
+@dataclass(frozen=True)
+class Register:
+    """One 32-bit register: byte address, access (``ro``, ``rw``, ``wo``), and what it holds."""
+
+    name: str
+    address: int
+    access: str
+    description: str
+
+
+MAGIC = Register("MAGIC", 0x000, "ro", "0x454D4252: an ember_hw access unit answers here")
+ISA_VERSION = Register("ISA_VERSION", 0x004, "ro", "version of the microcode this hardware runs")
+CONFIG_HASH = Register("CONFIG_HASH", 0x008, "ro", "AcceleratorConfig.hash() of this hardware")
+CONTROL = Register("CONTROL", 0x00C, "wo", "bit 0: start; bit 1: abort")
+STATUS = Register("STATUS", 0x010, "ro", "bits 2:0: State")
+FAULT = Register("FAULT", 0x014, "ro", "bits 4:0: FaultCode; 15:8: traversal unit; 23:16: stream or row entry")
+FAULT_ADDRESS_LOW = Register("FAULT_ADDRESS_LOW", 0x018, "ro", "byte address or value that faulted, low word")
+FAULT_ADDRESS_HIGH = Register("FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address or value that faulted, high word")
+
+#: All registers outside the counters and the microcode window, by address.
+REGISTERS: tuple[Register, ...] = (
+    MAGIC,
+    ISA_VERSION,
+    CONFIG_HASH,
+    CONTROL,
+    STATUS,
+    FAULT,
+    FAULT_ADDRESS_LOW,
+    FAULT_ADDRESS_HIGH,
+)
+
+CONTROL_START = 1 << 0
+CONTROL_ABORT = 1 << 1
+
+#: FAULT.unit of a fault that belongs to a row entry or to no unit.
+NO_UNIT = 0xFF
+
+
+def counter_address(counter: Counter) -> int:
+    """Return the byte address of a counter's low word; the high word follows."""
+    return COUNTERS_ADDRESS + 8 * int(counter)
