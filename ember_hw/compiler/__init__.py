@@ -1,0 +1,1 @@
+"""The compiler: scf loops in, access-unit microcode and execute-side kernels out."""

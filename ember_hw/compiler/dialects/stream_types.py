@@ -1,0 +1,90 @@
+"""The stream type and the small predicates about types that all dialects of the pipeline share."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    VectorType,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+VECTOR_LENGTHS = (2, 3, 4, 8, 16)
+"""Lane counts that a vector of the pipeline may have."""
+
+
+def reject(what: str, rule: str, found: object) -> NoReturn:
+    """Raise the verifier error "<what> must be <rule>, not <found>"."""
+    raise VerifyException(f"{what} must be {rule}, not {found}")
+
+
+@irdl_attr_definition
+class StreamType(ParametrizedAttribute, TypeAttribute):
+    """
+    The sequence of values that one resource of the access unit produces.
+
+    Reading a stream gives its *head*, which stays constant until the loop that owns the stream
+    advances. Text: `!slc.stream<T>`.
+
+    Parameters
+    ----------
+    element_type : Attribute
+        Type of one value: index, integer, float, a vector of one dimension, or a memref (a row).
+    """
+
+    name = "slc.stream"
+
+    element_type: Attribute
+
+    def __init__(self, element_type: Attribute) -> None:
+        super().__init__(element_type)
+
+    def verify(self) -> None:
+        element = self.element_type
+        if isinstance(element, VectorType):
+            if len(element.get_shape()) != 1:
+                reject("vector element of a stream", "of one dimension", element)
+        elif not isinstance(element, IndexType | IntegerType | AnyFloat | MemRefType):
+            reject("element of a stream", "an index, integer, float, vector or memref", element)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> tuple[Attribute]:
+        with parser.in_angle_brackets():
+            return (parser.parse_type(),)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.element_type)
+
+
+def stream_element(type_: Attribute) -> Attribute | None:
+    """Element type of a stream type; None for any other type."""
+    return type_.element_type if isinstance(type_, StreamType) else None
+
+
+def head_type(type_: Attribute) -> Attribute:
+    """What reading a value of this type gives: the element of a stream, else the type itself."""
+    return type_.element_type if isinstance(type_, StreamType) else type_
+
+
+def is_index_or_stream(type_: Attribute) -> bool:
+    """Whether the type is `index` or `!slc.stream<index>`."""
+    return isinstance(head_type(type_), IndexType)
+
+
+def vector_shape(type_: Attribute) -> tuple[int, Attribute] | None:
+    """Lane count and element type of a legal vector of the pipeline; None for any other type."""
+    if not isinstance(type_, VectorType) or len(type_.get_shape()) != 1:
+        return None
+    (lanes,) = type_.get_shape()
+    if lanes not in VECTOR_LENGTHS or any(dim.data for dim in type_.scalable_dims):
+        return None
+    return lanes, type_.element_type
