@@ -1,0 +1,1 @@
+"""Boards that the access unit runs on; imported as `ember_hw.boards`."""
