@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "ember_hw.placement": ("ember_hw.compiler", "ember_hw.host"),
     "ember_hw.bench": ("*",),
-    "ember_hw.demo": ("ember_hw", "ember_hw.compiler", "ember_hw.host"),
+    "ember_hw.demo": ("ember_hw", "ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),
     "ember_hw.doctor": ("ember_hw.demo", "ember_hw.sim"),
     "ember_hw.cli": ("*",),
     "cocotb_tests": ("ember_hw.rtl", "ember_hw.sim"),
@@ -92,9 +92,12 @@ def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
                 f"{base}.{a.name}" if is_module(f"{base}.{a.name}") else base for a in node.names
             ]
         elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
-            targets = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            constants = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            targets = [value for value in constants if isinstance(value, str)]
+        else:
+            continue
         for target in targets:
-            if isinstance(target, str) and target.split(".")[0] in ("ember_hw", "cocotb_tests"):
+            if target.split(".")[0] in ("ember_hw", "cocotb_tests"):
                 yield Import(node.lineno, target, node not in lazy)
 
 

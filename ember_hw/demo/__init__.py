@@ -1,0 +1,1 @@
+"""`ember-hw demo`: MovieLens-100K through the whole way of a lookup, checked and drawn."""
