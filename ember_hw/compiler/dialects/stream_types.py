@@ -85,6 +85,6 @@ def vector_shape(type_: Attribute) -> tuple[int, Attribute] | None:
     if not isinstance(type_, VectorType) or len(type_.get_shape()) != 1:
         return None
     (lanes,) = type_.get_shape()
-    if lanes not in VECTOR_LENGTHS or any(dim.data for dim in type_.scalable_dims):
+    if lanes not in VECTOR_LENGTHS or type_.get_num_scalable_dims():
         return None
     return lanes, type_.element_type
