@@ -72,6 +72,7 @@ from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
     reject,
+    row_type,
     stream_element,
     vector_shape,
 )
@@ -546,7 +547,7 @@ class BufStreamOp(IRDLOperation):
     assembly_format = "attr-dict `:` type($result)"
 
     def __init__(self, element_type: Attribute) -> None:
-        super().__init__(result_types=[StreamType(MemRefType(element_type, [-1]))])
+        super().__init__(result_types=[StreamType(row_type(element_type))])
 
     def verify_(self) -> None:
         _verify_row("element of the buffer", self.result.type.element_type)

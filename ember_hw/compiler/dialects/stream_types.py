@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyFloat,
     IndexType,
     IntegerType,
@@ -88,3 +89,8 @@ def vector_shape(type_: Attribute) -> tuple[int, Attribute] | None:
     if lanes not in VECTOR_LENGTHS or type_.get_num_scalable_dims():
         return None
     return lanes, type_.element_type
+
+
+def row_type(element_type: Attribute) -> MemRefType:
+    """The type of a row: a memref of one dimension whose length is known at run time."""
+    return MemRefType(element_type, [DYNAMIC_INDEX])
