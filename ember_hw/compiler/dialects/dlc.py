@@ -2,9 +2,9 @@
 `dlc`, decoupled lookup-compute: an access program and an execute program that talk through queues.
 
 `dlc.configure_access_engine` declares traversal units (loops) and what they push on their events;
-its streams are `slc` and `slcvec` stream ops. `dlc.compute_loop` runs the case of each token it pops
-until token 0 ("done"), which the root unit's end pushes. On an event the access unit pushes the
-token first, then its operands in text order.
+its streams are `slc` and `slcvec` stream ops. `dlc.compute_loop` runs the case of each token that it
+pops until token 0 ("done"), which the root unit's end pushes. On an event the access unit pushes
+the token first, then its operands in text order.
 
 Ref: the published Ember implementation, op definitions of its DLC dialect (spelling of its parser).
 """
@@ -12,35 +12,14 @@ Ref: the published Ember implementation, op definitions of its DLC dialect (spel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import (
-    I64,
-    BoolAttr,
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    i64,
-)
-from xdsl.dialects.utils import AbstractYieldOperation, EnumAttribute
-from xdsl.ir import (
-    Attribute,
-    Dialect,
-    Operation,
-    ParametrizedAttribute,
-    Region,
-    SpacedOpaqueSyntaxAttribute,
-    SSAValue,
-    TypeAttribute,
-)
+from xdsl.dialects.builtin import I64, DenseArrayBase, IntegerAttr, i64
+from xdsl.dialects.utils import AbstractYieldOperation
+from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
-    AnyAttr,
     IRDLOperation,
     ParsePropInAttrDict,
-    VarConstraint,
-    irdl_attr_definition,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
@@ -49,7 +28,6 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
     var_region_def,
     var_result_def,
 )
@@ -58,48 +36,43 @@ from xdsl.printer import Printer
 from xdsl.traits import (
     HasParent,
     IsTerminator,
-    MemoryReadEffect,
     Pure,
     SingleBlockImplicitTerminator,
     ensure_terminator,
 )
-from xdsl.utils.str_enum import StrEnum
 
-from ember_hw.compiler.dialects.slc import new_body, parse_optional_types, verify_index_count
-from ember_hw.compiler.dialects.stream_types import (
-    StreamType,
-    head_type,
-    is_index_or_stream,
-    reject,
-    row_type,
+from ember_hw.compiler.dialects.dlc_access import (
+    Event,
+    EventAttr,
+    GetIndVarOp,
+    NewTuOp,
+    RegisterCallbackOp,
+    RegisterOperandOp,
+    RowStreamOp,
+    TuType,
 )
+from ember_hw.compiler.dialects.slc import new_body, parse_optional_types
+from ember_hw.compiler.dialects.stream_types import reject
 
-
-class Event(StrEnum):
-    """
-    When a traversal unit pushes.
-
-    `beg` and `end` once per entry of the loop, also when it has no iteration; `ite` once per
-    iteration, before any unit below it starts.
-    """
-
-    BEGIN = "beg"
-    ITERATE = "ite"
-    END = "end"
-
-
-@irdl_attr_definition
-class EventAttr(EnumAttribute[Event], SpacedOpaqueSyntaxAttribute):
-    """Event of a traversal unit. Text: `#dlc<op_type ite>`."""
-
-    name = "dlc.op_type"
-
-
-@irdl_attr_definition
-class TuType(ParametrizedAttribute, TypeAttribute):
-    """A traversal unit. Text: `!dlc.tu`."""
-
-    name = "dlc.tu"
+__all__ = [
+    "DLC",
+    "ComputeLoopOp",
+    "ConfigureAccessEngineOp",
+    "ConfigureOp",
+    "Event",
+    "EventAttr",
+    "GetIndVarOp",
+    "GetVarOp",
+    "IncrementVarOp",
+    "NewTuOp",
+    "PopOperandOp",
+    "RegisterCallbackOp",
+    "RegisterOperandOp",
+    "RowStreamOp",
+    "SetVarOp",
+    "TuType",
+    "YieldOp",
+]
 
 
 @irdl_op_definition
@@ -193,206 +166,6 @@ class ConfigureAccessEngineOp(IRDLOperation):
 
 
 @irdl_op_definition
-class NewTuOp(IRDLOperation):
-    """
-    A traversal unit: one loop of the access program, below the unit of number `under`.
-
-    ```mlir
-    %t1 = dlc.new_tu %s to %e step %one {under = 0 : i64} : !slc.stream<index> into !dlc.tu
-    ```
-
-    Absent, as in reference text, `under` means the unit before this one.
-    """
-
-    name = "dlc.new_tu"
-
-    BOUND: ClassVar = VarConstraint("bound", AnyAttr())
-
-    lower_bound = operand_def(BOUND)
-    """First value: index or stream of index."""
-    upper_bound = operand_def(BOUND)
-    """Exclusive end, of the same type."""
-    step = operand_def(BOUND)
-    """Distance of two iterations, of the same type."""
-    under = opt_prop_def(IntegerAttr[I64])
-    """Number of the parent unit, counted from 0 in the order of the ops."""
-    result = result_def(TuType)
-    """The unit."""
-
-    irdl_options = (ParsePropInAttrDict(),)
-
-    assembly_format = (
-        "$lower_bound `to` $upper_bound `step` $step attr-dict `:` type($step) `into` type($result)"
-    )
-
-    def __init__(
-        self,
-        lower_bound: SSAValue | Operation,
-        upper_bound: SSAValue | Operation,
-        step: SSAValue | Operation,
-        under: int | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[lower_bound, upper_bound, step],
-            result_types=[TuType()],
-            properties={"under": None if under is None else IntegerAttr(under, i64)},
-        )
-
-    @override
-    def verify_(self) -> None:
-        bound = self.lower_bound.type
-        if not is_index_or_stream(bound):
-            reject("type of the bounds", "index or !slc.stream<index>", bound)
-
-
-@irdl_op_definition
-class GetIndVarOp(IRDLOperation):
-    """
-    The stream of a unit's current value.
-
-    ```mlir
-    %i = dlc.get_ind_var %t : !slc.stream<index>
-    ```
-    """
-
-    name = "dlc.get_ind_var"
-
-    tu = operand_def(TuType)
-    """The unit."""
-    result = result_def(StreamType)
-    """Stream of index."""
-
-    traits = traits_def(Pure())
-
-    assembly_format = "$tu attr-dict `:` type($result)"
-
-    def __init__(self, tu: SSAValue | Operation) -> None:
-        super().__init__(operands=[tu], result_types=[StreamType(IndexType())])
-
-    @override
-    def verify_(self) -> None:
-        if not isinstance(head_type(self.result.type), IndexType):
-            reject("type of the induction variable", "!slc.stream<index>", self.result.type)
-
-
-@irdl_op_definition
-class RegisterCallbackOp(IRDLOperation):
-    """
-    Push token `id` on an event of a unit.
-
-    ```mlir
-    dlc.register_callback %t, ite {id = 1 : i64} : !dlc.tu
-    ```
-    """
-
-    name = "dlc.register_callback"
-
-    tu = operand_def(TuType)
-    """The unit."""
-    event = prop_def(EventAttr)
-    """The event."""
-    id = prop_def(IntegerAttr[I64])
-    """The token, at least 1."""
-
-    irdl_options = (ParsePropInAttrDict(),)
-
-    assembly_format = "$tu `,` $event attr-dict `:` type($tu)"
-
-    def __init__(self, tu: SSAValue | Operation, event: Event, id: int) -> None:
-        super().__init__(
-            operands=[tu], properties={"event": EventAttr(event), "id": IntegerAttr(id, i64)}
-        )
-
-
-@irdl_op_definition
-class RegisterOperandOp(IRDLOperation):
-    """
-    Push the head of a stream on an event of a unit, after the token and the operands above.
-
-    ```mlir
-    dlc.register_operand %t, ite, %s : !dlc.tu, !slc.stream<f32>
-    ```
-    """
-
-    name = "dlc.register_operand"
-
-    tu = operand_def(TuType)
-    """The unit."""
-    event = prop_def(EventAttr)
-    """The event."""
-    value = operand_def(StreamType)
-    """The stream."""
-
-    assembly_format = "$tu `,` $event `,` $value attr-dict `:` type($tu) `,` type($value)"
-
-    def __init__(self, tu: SSAValue | Operation, event: Event, value: SSAValue | Operation) -> None:
-        super().__init__(operands=[tu, value], properties={"event": EventAttr(event)})
-
-
-@irdl_op_definition
-class RowStreamOp(IRDLOperation):
-    """
-    The stream of rows: `length` contiguous elements of the last dimension.
-
-    ```mlir
-    %row = dlc.row_stream %tab[%r] len %D : memref<?x?xf32>[!slc.stream<index>], index
-        into !slc.stream<memref<?xf32>>
-    ```
-    """
-
-    name = "dlc.row_stream"
-
-    memref = operand_def(MemRefType)
-    """The memory that is read."""
-    indices = var_operand_def()
-    """One per dimension but the last, each index or stream of index."""
-    length = operand_def(IndexType)
-    """Elements of a row, a host value."""
-    nontemporal = opt_prop_def(BoolAttr)
-    """Whether the data isn't expected to be read again soon; absent means false."""
-    result = result_def(StreamType)
-    """Stream of memref of one dynamic dimension and the same element type."""
-
-    traits = traits_def(MemoryReadEffect())
-    irdl_options = (ParsePropInAttrDict(),)
-
-    assembly_format = (
-        "$memref `[` $indices `]` `len` $length attr-dict `:` type($memref) "
-        "`[` type($indices) `]` `,` type($length) `into` type($result)"
-    )
-
-    def __init__(
-        self,
-        memref: SSAValue | Operation,
-        indices: Sequence[SSAValue | Operation],
-        length: SSAValue | Operation,
-        *,
-        nontemporal: bool = False,
-    ) -> None:
-        memref = SSAValue.get(memref, type=MemRefType)
-        super().__init__(
-            operands=[memref, indices, length],
-            result_types=[StreamType(row_type(memref.type.element_type))],
-            properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
-        )
-
-    @property
-    def is_nontemporal(self) -> bool:
-        """Whether `nontemporal` is present and true."""
-        return self.nontemporal is not None and bool(self.nontemporal)
-
-    @override
-    def verify_(self) -> None:
-        verify_index_count(self.memref.type, len(self.indices), missing=1)
-        for index in self.indices:
-            if not is_index_or_stream(index.type):
-                reject("type of an index", "index or !slc.stream<index>", index.type)
-        row = StreamType(row_type(self.memref.type.element_type))
-        if self.result.type != row:
-            reject("type of the result", f"the row stream {row}", self.result.type)
-
-
-@irdl_op_definition
 class ComputeLoopOp(IRDLOperation):
     """
     The execute program: pop a token, run its case, until token 0.
@@ -449,7 +222,9 @@ class ComputeLoopOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         if len(self.case_ids) != len(self.case_regions):
-            reject("number of cases", f"that of regions {len(self.case_regions)}", len(self.case_ids))
+            reject(
+                "number of cases", f"that of regions {len(self.case_regions)}", len(self.case_ids)
+            )
         seen: set[int] = set()
         for case_id in self.case_ids:
             if case_id in seen:
@@ -591,9 +366,7 @@ class IncrementVarOp(IRDLOperation):
     assembly_format = "attr-dict"
 
     def __init__(self, id: int = 0, step: int = 1) -> None:
-        super().__init__(
-            properties={"id": _optional_i64(id, 0), "step": _optional_i64(step, 1)}
-        )
+        super().__init__(properties={"id": _optional_i64(id, 0), "step": _optional_i64(step, 1)})
 
     @property
     def variable(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from typing_extensions import override
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -48,6 +49,7 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
     def __init__(self, element_type: Attribute) -> None:
         super().__init__(element_type)
 
+    @override
     def verify(self) -> None:
         element = self.element_type
         if isinstance(element, VectorType):
@@ -56,11 +58,13 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
         elif not isinstance(element, IndexType | IntegerType | AnyFloat | MemRefType):
             reject("element of a stream", "an index, integer, float, vector or memref", element)
 
+    @override
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> tuple[Attribute]:
         with parser.in_angle_brackets():
             return (parser.parse_type(),)
 
+    @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_attribute(self.element_type)
@@ -72,7 +76,7 @@ def stream_element(type_: Attribute) -> Attribute | None:
 
 
 def head_type(type_: Attribute) -> Attribute:
-    """What reading a value of this type gives: the element of a stream, else the type itself."""
+    """Return what reading such a value gives: a stream's element, else the type itself."""
     return type_.element_type if isinstance(type_, StreamType) else type_
 
 
@@ -92,5 +96,26 @@ def vector_shape(type_: Attribute) -> tuple[int, Attribute] | None:
 
 
 def row_type(element_type: Attribute) -> MemRefType:
-    """The type of a row: a memref of one dimension whose length is known at run time."""
+    """Return the type of a row: a memref of one dimension, its length known at run time."""
     return MemRefType(element_type, [DYNAMIC_INDEX])
+
+
+def vector_stream(lanes: int, element_type: Attribute) -> StreamType:
+    """Return the type `!slc.stream<vector<lanes x element_type>>`."""
+    return StreamType(VectorType(element_type, [lanes]))
+
+
+def verify_vector(what: str, type_: Attribute) -> tuple[int, Attribute]:
+    """Lanes and element type of a vector; raise unless its length is legal."""
+    shape = vector_shape(type_)
+    if shape is None:
+        lengths = ", ".join(str(length) for length in VECTOR_LENGTHS)
+        reject(what, f"a vector of {lengths} lanes", type_)
+    return shape
+
+
+def verify_row(what: str, type_: Attribute) -> Attribute:
+    """Element type of a row; raise unless the type is a memref of one dimension."""
+    if not isinstance(type_, MemRefType) or type_.get_num_dims() != 1:
+        reject(what, "a memref of one dimension", type_)
+    return type_.element_type

@@ -1,0 +1,262 @@
+"""The stream ops of `slc`: what one resource of the access unit computes from heads and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerType, MemRefType, i1
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Operation, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, Pure
+from xdsl.utils.str_enum import StrEnum
+
+from ember_hw.compiler.dialects.stream_types import (
+    StreamType,
+    head_type,
+    is_index_or_stream,
+    reject,
+)
+
+
+class AluKind(StrEnum):
+    """Integer operation of an ALU stream; `div` is signed and rounds toward zero."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+
+
+@irdl_attr_definition
+class AluKindAttr(EnumAttribute[AluKind], SpacedOpaqueSyntaxAttribute):
+    """Operation of an ALU stream. Text: `#slc<op_type add>`."""
+
+    name = "slc.op_type"
+
+
+@irdl_op_definition
+class ToStreamOp(IRDLOperation):
+    """
+    A host value as a constant stream.
+
+    ```mlir
+    %s = slc.to_stream %v : index to !slc.stream<index>
+    ```
+    """
+
+    name = "slc.to_stream"
+
+    value = operand_def()
+    """The value that every iteration sees."""
+    stream = result_def(StreamType)
+    """The stream of it."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$value attr-dict `:` type($value) `to` type($stream)"
+
+    def __init__(self, value: SSAValue | Operation) -> None:
+        value = SSAValue.get(value)
+        super().__init__(operands=[value], result_types=[StreamType(value.type)])
+
+    @override
+    def verify_(self) -> None:
+        element = self.stream.type.element_type
+        if element != self.value.type:
+            reject("element of the result stream", f"the value's type {self.value.type}", element)
+
+
+@irdl_op_definition
+class FromStreamOp(IRDLOperation):
+    """
+    The head of a stream, read by a callback.
+
+    ```mlir
+    %v = slc.from_stream %s : !slc.stream<f32> to f32
+    ```
+    """
+
+    name = "slc.from_stream"
+
+    stream = operand_def(StreamType)
+    """The stream to read."""
+    value = result_def()
+    """Its head."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$stream attr-dict `:` type($stream) `to` type($value)"
+
+    def __init__(self, stream: SSAValue | Operation) -> None:
+        stream = SSAValue.get(stream)
+        super().__init__(operands=[stream], result_types=[head_type(stream.type)])
+
+    @override
+    def verify_(self) -> None:
+        element = head_type(self.stream.type)
+        if element != self.value.type:
+            reject("type of the value read", f"the stream's element {element}", self.value.type)
+
+
+@irdl_op_definition
+class CastStreamOp(IRDLOperation):
+    """
+    A stream of integers as a stream of indices (`arith.index_cast` of its heads).
+
+    ```mlir
+    %i = slc.cast_stream %s : !slc.stream<i64> to !slc.stream<index>
+    ```
+    """
+
+    name = "slc.cast_stream"
+
+    stream = operand_def(StreamType)
+    """Stream of a signless integer type."""
+    result = result_def(StreamType)
+    """Stream of `index`."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$stream attr-dict `:` type($stream) `to` type($result)"
+
+    def __init__(self, stream: SSAValue | Operation) -> None:
+        super().__init__(operands=[stream], result_types=[StreamType(IndexType())])
+
+    @override
+    def verify_(self) -> None:
+        source = head_type(self.stream.type)
+        if not isinstance(source, IntegerType) or source == i1:
+            reject("element of the stream to cast", "an integer wider than i1", source)
+        target = head_type(self.result.type)
+        if not isinstance(target, IndexType):
+            reject("element of the cast stream", "index", target)
+
+
+@irdl_op_definition
+class MemStreamOp(IRDLOperation):
+    """
+    The stream of `memref[heads of the indices]`.
+
+    ```mlir
+    %v = slc.mem_stream %m[%i] {nontemporal = true}
+        : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+    ```
+    """
+
+    name = "slc.mem_stream"
+
+    memref = operand_def(MemRefType)
+    """The memory that is read."""
+    indices = var_operand_def()
+    """One per dimension, each index or stream of index."""
+    nontemporal = opt_prop_def(BoolAttr)
+    """Whether the data isn't expected to be read again soon; absent means false."""
+    result = result_def(StreamType)
+    """Stream of the memref's element type."""
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+
+    assembly_format = (
+        "$memref `[` $indices `]` attr-dict `:` type($memref) `[` type($indices) `]` "
+        "`into` type($result)"
+    )
+
+    def __init__(
+        self,
+        memref: SSAValue | Operation,
+        indices: Sequence[SSAValue | Operation],
+        *,
+        nontemporal: bool = False,
+    ) -> None:
+        memref = SSAValue.get(memref, type=MemRefType)
+        super().__init__(
+            operands=[memref, indices],
+            result_types=[StreamType(memref.type.element_type)],
+            properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
+        )
+
+    @property
+    def is_nontemporal(self) -> bool:
+        """Whether `nontemporal` is present and true."""
+        return self.nontemporal is not None and bool(self.nontemporal)
+
+    @override
+    def verify_(self) -> None:
+        verify_index_count(self.memref.type, len(self.indices))
+        for index in self.indices:
+            if not is_index_or_stream(index.type):
+                reject("type of an index", "index or !slc.stream<index>", index.type)
+        element = head_type(self.result.type)
+        if element != self.memref.type.element_type:
+            reject(
+                "element of the result stream",
+                f"the memref's element type {self.memref.type.element_type}",
+                element,
+            )
+
+
+def verify_index_count(memref: MemRefType, count: int, *, missing: int = 0) -> None:
+    """Raise unless `count` indices fit the memref; its last `missing` dimensions have none."""
+    rank = memref.get_num_dims()
+    if count != rank - missing:
+        suffix = f" less {missing}" if missing else ""
+        reject("number of indices", f"the memref's rank {rank}{suffix}", count)
+
+
+@irdl_op_definition
+class AluStreamOp(IRDLOperation):
+    """
+    The stream of an integer operation on two heads.
+
+    ```mlir
+    %k = slc.alu_stream<add> %i, %one : !slc.stream<index>, index -> !slc.stream<index>
+    ```
+    """
+
+    name = "slc.alu_stream"
+
+    alu_op = prop_def(AluKindAttr, prop_name="aluOp")
+    """The operation."""
+    lhs = operand_def()
+    """Left operand: index or stream of index."""
+    rhs = operand_def()
+    """Right operand: index or stream of index."""
+    result = result_def(StreamType)
+    """Stream of index."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = (
+        "`` `<` $aluOp `>` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+    )
+
+    def __init__(
+        self, alu_op: AluKind, lhs: SSAValue | Operation, rhs: SSAValue | Operation
+    ) -> None:
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[StreamType(IndexType())],
+            properties={"aluOp": AluKindAttr(alu_op)},
+        )
+
+    @override
+    def verify_(self) -> None:
+        for side, operand in (("left", self.lhs), ("right", self.rhs)):
+            if not is_index_or_stream(operand.type):
+                reject(f"type of the {side} operand", "index or !slc.stream<index>", operand.type)
+        if not isinstance(head_type(self.result.type), IndexType):
+            reject("type of the result", "!slc.stream<index>", self.result.type)
