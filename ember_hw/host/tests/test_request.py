@@ -1,5 +1,6 @@
 # pyright: basic
 import itertools
+import doctest
 import re
 
 import numpy as np
