@@ -73,9 +73,10 @@ def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
     tree = ast.parse(source)
     lazy = {
         inner
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for inner in ast.walk(function)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(outer, ast.If) and ast.unparse(outer.test) == "TYPE_CHECKING")
+        for inner in ast.walk(outer)
     }
     for node in ast.walk(tree):
         targets: list[str] = []
@@ -181,6 +182,7 @@ def test_violation_is_caught(module: str, source: str, message: str) -> None:
     ("module", "source"),
     [
         ("ember_hw.host.backends.verilator", "import ember_hw.rtl, ember_hw.sim"),
+        ("ember_hw.cli", "if TYPE_CHECKING:\n    import ember_hw.config"),
         ("ember_hw.cli", "def verilog():\n    import ember_hw.rtl"),
         (
             "ember_hw.rtl.issue",

@@ -1,0 +1,166 @@
+"""`ember-hw`: the command line.
+
+Each command imports what it needs when it runs, so that `--help` and errors of usage come at once.
+Results go to standard output, progress and errors to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ember_hw.errors import EmberError
+
+if TYPE_CHECKING:
+    from ember_hw.config import AcceleratorConfig
+
+app = typer.Typer(
+    name="ember-hw",
+    help="Compiles PyTorch embeddings for a decoupled access-execute accelerator; runs them there.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+results = Console(highlight=False)
+notes = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Config = Annotated[
+    str, typer.Option("--config", "-c", help="A preset's name, or a JSON file of parameters.")
+]
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options that stand before the command."""
+    _Errors.show_traceback = debug
+
+
+class _Errors:
+    show_traceback = False
+
+
+def main() -> None:
+    """Run the command in `sys.argv` and exit: 0 on success, 1 on an error, 2 on wrong usage."""
+    try:
+        app()
+    except Exception as error:  # the last place that can turn an error into a sentence
+        if _Errors.show_traceback:
+            traceback.print_exc()
+        else:
+            print(f"ember-hw: {sentence(error)}", file=sys.stderr)  # noqa: T201  (no markup, no wrapping)
+        sys.exit(1)
+
+
+def sentence(error: Exception) -> str:
+    """Say what went wrong; for an error that nobody foresaw, also how to see where.
+
+    Examples
+    --------
+    >>> sentence(ValueError("step must be at least 1, not 0"))
+    'step must be at least 1, not 0'
+    >>> sentence(KeyError("s0"))
+    "internal error, KeyError: 's0'; `ember-hw --debug ...` shows where"
+    """
+    foreseen = (EmberError, OSError, TypeError, ValueError, IndexError, NotImplementedError)
+    if isinstance(error, foreseen) and str(error):
+        return str(error)
+    return f"internal error, {type(error).__name__}: {error}; `ember-hw --debug ...` shows where"
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on standard output."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def read_config(name: str) -> AcceleratorConfig:
+    """Return the preset of that name, or the config in the JSON file of that path."""
+    from ember_hw.config import AcceleratorConfig
+
+    path = Path(name)
+    if path.suffix == ".json":
+        try:
+            return AcceleratorConfig.from_dict(json.loads(path.read_text()))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"config file {name} must be JSON, not text with: {error}") from None
+    return AcceleratorConfig.preset(name)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Check every tool, print versions, and say what to do about a missing one."""
+    from rich.table import Table
+
+    from ember_hw.doctor import Check, check_all, to_json
+
+    checks: list[Check] = []
+    with notes.status("") as status:
+        for check in check_all():
+            checks.append(check)
+            status.update(f"{check.tool} {check.version or 'is missing'}")
+    report = to_json(checks)
+    if as_json:
+        print_json(report)
+    else:
+        table = Table("", "tool", "version", "for", box=None)
+        table.add_column("where, or what to do", overflow="fold")
+        for check in checks:
+            mark = (
+                "[red]✗[/]"
+                if check.is_failure
+                else "[yellow]-[/]"
+                if check.version is None
+                else "✓"
+            )
+            table.add_row(mark, check.tool, check.version or "missing", check.purpose, check.note)
+        results.print(table)
+    if not report["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def asm(
+    source: Annotated[
+        Path, typer.Argument(help="Text of a microcode.", exists=True, dir_okay=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the words go.")],
+    config: Config = "default",
+) -> None:
+    """Assemble microcode: text in, little-endian 32-bit words out."""
+    import numpy as np
+
+    from ember_hw.isa import assemble
+
+    words = assemble(source.read_text(), read_config(config)).encode()
+    output.write_bytes(np.array(words, dtype="<u4").tobytes())
+    notes.print(f"{output}: {len(words)} words")
+
+
+@app.command()
+def disasm(
+    source: Annotated[
+        Path, typer.Argument(help="Words of a microcode.", exists=True, dir_okay=False)
+    ],
+    config: Config = "default",
+) -> None:
+    """Disassemble microcode: words in, text out."""
+    from ember_hw.errors import AssemblyError
+    from ember_hw.isa import Microcode, disassemble
+
+    content = source.read_bytes()
+    if len(content) % 4:
+        raise AssemblyError(f"{source} must hold whole 32-bit words, not {len(content)} bytes")
+    words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
+    typer.echo(disassemble(Microcode.decode(words, read_config(config))), nl=False)
+
+
+if __name__ == "__main__":
+    main()
