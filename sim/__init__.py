@@ -1,0 +1,1 @@
+"""Verilator model of the access unit, its memory and its execute side; imported as `ember_hw.sim`."""
