@@ -1,0 +1,131 @@
+"""What several passes ask about values and ops: constants, roots of memrefs, host values, places in error texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn, cast
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ember_hw.compiler.dialects import slc
+from ember_hw.errors import CompileError
+
+#: Attribute of a function whose distinct memref arguments are known not to overlap.
+NOALIAS = "ember.noalias"
+#: Attribute of an `scf.for` that becomes a loop of the access unit.
+OFFLOAD = "ember.offload"
+#: String attribute of a loop that a pass left as it was: why.
+REMARK = "ember.remark"
+
+
+def refuse(op: Operation, what: str, rule: str, found: object) -> NoReturn:
+    """Raise `CompileError` "<what> must be <rule>, not <found>", with the op's name and function."""
+    message = f"{what} must be {rule}, not {found} (op {op.name!r} in function {function_name(op)!r})"
+    raise CompileError(message, node=op.name)
+
+
+def functions(module: ModuleOp) -> Iterator[func.FuncOp]:
+    """Yield the module's functions that have a body, each of one block."""
+    for op in module.walk():
+        if isinstance(op, func.FuncOp) and op.body.blocks:
+            if len(op.body.blocks) != 1:
+                refuse(op, f"function {op.sym_name.data!r}", "one block", f"{len(op.body.blocks)} blocks")
+            yield op
+
+
+def function_name(op: Operation) -> str:
+    """Return the name of the function that holds the op, or "?"."""
+    current: Operation | None = op
+    while current is not None and not isinstance(current, func.FuncOp):
+        current = current.parent_op()
+    return current.sym_name.data if current is not None else "?"
+
+
+def value_name(value: SSAValue) -> str:
+    """Return the value's name as IR text would most likely print it."""
+    return f"%{value.name_hint}" if value.name_hint else "an unnamed value"
+
+
+def defining_block(value: SSAValue) -> Block:
+    """Return the block whose op or argument the value is."""
+    if isinstance(value, BlockArgument):
+        return value.owner
+    block = cast(OpResult, value).op.parent_block()
+    assert block is not None, "a value of a detached op"
+    return block
+
+
+def is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether the value is defined inside one of the op's regions."""
+    return any(op.is_ancestor(parent) for parent in [defining_block(value).parent_op()] if parent)
+
+
+def is_host(value: SSAValue) -> bool:
+    """Whether the value is defined at function level: an argument or what the host computes before the nest."""
+    return isinstance(defining_block(value).parent_op(), func.FuncOp)
+
+
+def strip_stream(value: SSAValue) -> SSAValue:
+    """Return what the value is a constant stream of; the value itself if it is no `slc.to_stream`."""
+    owner = value.owner
+    return owner.value if isinstance(owner, slc.ToStreamOp) else value
+
+
+def constant(value: SSAValue) -> int | None:
+    """Return the integer that the value, or the constant stream of it, always is; None if unknown."""
+    owner = strip_stream(value).owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return cast("IntegerAttr[Attribute]", owner.value).value.data
+    return None
+
+
+def host_value(value: SSAValue) -> SSAValue | None:
+    """Return the host value that the value, or the constant stream of it, is; None if it varies."""
+    stripped = strip_stream(value)
+    if is_host(stripped) and not isinstance(stripped.type, slc.StreamType):
+        return stripped
+    return None
+
+
+def memref_root(value: SSAValue) -> SSAValue:
+    """Trace views to the memref they look into."""
+    while isinstance(value.owner, memref.SubviewOp | memref.CastOp | memref.ReinterpretCastOp):
+        value = value.owner.operands[0]
+    return value
+
+
+def may_alias(a: SSAValue, b: SSAValue, function: func.FuncOp) -> bool:
+    """
+    Whether two roots may overlap.
+
+    Distinct allocations don't; distinct arguments of a function don't if it has `ember.noalias`. What
+    else there is may overlap anything.
+    """
+    if a is b:
+        return True
+
+    def fresh(value: SSAValue) -> bool:
+        return isinstance(value.owner, memref.AllocOp | memref.AllocaOp)
+
+    def argument(value: SSAValue) -> bool:
+        return value.owner is function.body.block
+
+    if fresh(a) or fresh(b):
+        return not all(fresh(value) or argument(value) for value in (a, b))
+    return not (argument(a) and argument(b) and NOALIAS in function.attributes)
+
+
+def unit_inner_stride(type_: Attribute) -> bool:
+    """Whether neighbours in the memref's last dimension are neighbours in memory."""
+    if not isinstance(type_, MemRefType):
+        return False
+    strides = cast("MemRefType[Attribute]", type_).get_strides()
+    return strides is not None and bool(strides) and strides[-1] == 1
+
+
+def copy_hint(source: SSAValue, target: SSAValue) -> None:
+    """Name the target after the source, unless it has a name."""
+    if target.name_hint is None and source.name_hint is not None:
+        target.name_hint = source.name_hint
