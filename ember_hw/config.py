@@ -102,12 +102,21 @@ class AcceleratorConfig:
 
     def __post_init__(self) -> None:
         if self.data_width_bits not in _DATA_WIDTHS_BITS:
-            raise ValueError(f"data_width_bits must be one of 64, 128, 256, 512, not {self.data_width_bits!r}")
+            raise ValueError(
+                f"data_width_bits must be one of 64, 128, 256, 512, not {self.data_width_bits!r}"
+            )
         for parameter, (least, most) in _RANGES.items():
             value = getattr(self, parameter)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise ValueError(f"{parameter} must be an integer from {least} to {most}, not {value!r}")
-        for parameter in ("reorder_buffer_beats", "lines_per_stream", "bundle_entries", "descriptor_entries"):
+                raise ValueError(
+                    f"{parameter} must be an integer from {least} to {most}, not {value!r}"
+                )
+        for parameter in (
+            "reorder_buffer_beats",
+            "lines_per_stream",
+            "bundle_entries",
+            "descriptor_entries",
+        ):
             value = getattr(self, parameter)
             if value & (value - 1):
                 raise ValueError(f"{parameter} must be a power of two, not {value!r}")
@@ -175,7 +184,9 @@ class AcceleratorConfig:
         legal = {field.name for field in fields(AcceleratorConfig)}
         for key in values:
             if key not in legal:
-                raise ValueError(f"config key must be one of {', '.join(sorted(legal))}, not {key!r}")
+                raise ValueError(
+                    f"config key must be one of {', '.join(sorted(legal))}, not {key!r}"
+                )
         return AcceleratorConfig(**values)  # pyright: ignore[reportArgumentType]  # checked by the constructor
 
     @staticmethod

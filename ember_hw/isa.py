@@ -187,14 +187,23 @@ def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         return Field(name, slot_bits, description, limit=slots)
 
     return (
-        Field("enable", 1, "the program uses this unit; units are used outermost first, without a hole"),
+        Field(
+            "enable",
+            1,
+            "the program uses this unit; units are used outermost first, without a hole",
+        ),
         Field("pair", 1, "the ALU slot holds stream 0's value in the next iteration"),
         _choice("lower_source", Source, "where the lower bound comes from"),
         slot("lower_slot", "inherited value that is the lower bound"),
         Field("lower_immediate", value, "lower bound", FieldKind.SIGNED),
         _choice("upper_source", BoundSource, "where the upper bound (exclusive) comes from"),
         slot("upper_slot", "inherited value that is the upper bound"),
-        Field("upper_immediate", value, "upper bound, or its distance from the lower bound", FieldKind.SIGNED),
+        Field(
+            "upper_immediate",
+            value,
+            "upper bound, or its distance from the lower bound",
+            FieldKind.SIGNED,
+        ),
         Field("step", 16, "distance of two induction values; never 0"),
         _choice("alu_operation", AluOperation, "what the ALU slot holds: a (operation) b"),
         slot("alu_a_slot", "operand a"),
@@ -212,12 +221,20 @@ def _stream_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         _choice("size", ElementSize, "bytes of an element"),
         Field("signed", 1, "elements shorter than 4 bytes are sign-extended"),
         Field("base", config.address_width_bits, "byte address of the region, a multiple of 64"),
-        Field("region_bytes", config.address_width_bits, "bytes of the region; an element beyond it is a fault"),
+        Field(
+            "region_bytes",
+            config.address_width_bits,
+            "bytes of the region; an element beyond it is a fault",
+        ),
         Field("first", VALUE_WIDTH_BITS, "byte offset of the element that slot values of 0 select"),
-        Field("slot", slot_bits, "induction or inherited value that selects the element", limit=slots),
+        Field(
+            "slot", slot_bits, "induction or inherited value that selects the element", limit=slots
+        ),
         Field("shift", 4, "the slot's value counts elements of 2 ** shift bytes"),
         Field("second_enable", 1, "a second value takes part in the address"),
-        Field("second_slot", slot_bits, "inherited value that selects the outer element", limit=slots),
+        Field(
+            "second_slot", slot_bits, "inherited value that selects the outer element", limit=slots
+        ),
         Field("second_pitch", 20, "bytes between two outer elements"),
         _choice("hint", Hint, "what a memory hierarchy may do with the line"),
     )
@@ -233,7 +250,9 @@ def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         Field("events", config.events, "events that fetch this row", FieldKind.EVENTS),
         export("index_export", "value that is the row's index"),
         _choice("base_source", Source, "where the table's address comes from"),
-        Field("base", config.address_width_bits, "byte address of row 0, a multiple of the bus width"),
+        Field(
+            "base", config.address_width_bits, "byte address of row 0, a multiple of the bus width"
+        ),
         export("base_export", "value that is the table's address in units of 64 bytes"),
         _choice("pitch_source", Source, "where the distance of rows comes from"),
         Field("pitch", 20, "bytes between two rows, a multiple of the bus width"),
@@ -244,10 +263,14 @@ def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         _choice("rows_source", Source, "where the number of rows comes from"),
         Field("rows", VALUE_WIDTH_BITS, "rows of the table; an index beyond it is a fault"),
         export("rows_export", "value that is the number of rows"),
-        Field("offset_enable", 1, "only a part of the row is fetched: `length` bytes from an offset"),
+        Field(
+            "offset_enable", 1, "only a part of the row is fetched: `length` bytes from an offset"
+        ),
         export("offset_export", "value that selects the part"),
         Field("offset_shift", 4, "the value counts elements of 2 ** offset_shift bytes"),
-        Field("clip", 17, "bytes of the whole row, where offset_enable is set: the part is cut there"),
+        Field(
+            "clip", 17, "bytes of the whole row, where offset_enable is set: the part is cut there"
+        ),
         _choice("hint", Hint, "what a memory hierarchy may do with the row"),
     )
 
@@ -257,7 +280,12 @@ def _issue_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     return (
         Field("events", config.events, "events that the execute side is told of", FieldKind.EVENTS),
         *(
-            Field(f"scalar{i}_export", export_bits, f"value that is scalar {i} of a bundle", limit=exports)
+            Field(
+                f"scalar{i}_export",
+                export_bits,
+                f"value that is scalar {i} of a bundle",
+                limit=exports,
+            )
             for i in range(config.bundle_scalars)
         ),
     )
@@ -380,14 +408,18 @@ class Microcode:
         """
         expected = microcode_words(config)
         if len(words) != expected:
-            raise AssemblyError(f"microcode must be {expected} words for config {config.name!r}, not {len(words)}")
+            raise AssemblyError(
+                f"microcode must be {expected} words for config {config.name!r}, not {len(words)}"
+            )
         records: dict[str, dict[str, int]] = {}
         for path, layout in layouts(config).items():
             bits = 0
             for i in range(layout.words):
                 word = words[layout.first_word + i]
                 if not 0 <= word < 1 << WORD_BITS:
-                    raise AssemblyError(f"microcode word {layout.first_word + i} must be 32 bits, not {word!r}")
+                    raise AssemblyError(
+                        f"microcode word {layout.first_word + i} must be 32 bits, not {word!r}"
+                    )
                 bits |= word << (WORD_BITS * i)
             records[path] = {}
             for f in layout.fields:
@@ -449,7 +481,9 @@ def assemble(text: str, config: AcceleratorConfig) -> Microcode:
             continue
         path, colon, rest = body.partition(":")
         if not colon or path not in known:
-            raise AssemblyError(f"line {number}: record must be one of {', '.join(known)}, not {path!r}")
+            raise AssemblyError(
+                f"line {number}: record must be one of {', '.join(known)}, not {path!r}"
+            )
         if path in records:
             raise AssemblyError(f"line {number}: record {path!r} must stand once, not twice")
         records[path] = {}
@@ -475,7 +509,9 @@ def _parse_value(f: Field, text: str, config: AcceleratorConfig, line: int) -> i
     if f.choices is not None:
         legal = {choice.name.lower(): int(choice) for choice in f.choices}
         if text not in legal:
-            raise AssemblyError(f"line {line}: {f.name} must be one of {', '.join(legal)}, not {text!r}")
+            raise AssemblyError(
+                f"line {line}: {f.name} must be one of {', '.join(legal)}, not {text!r}"
+            )
         return legal[text]
     if f.kind is FieldKind.EVENTS:
         events = {name: event for event, name in EVENT_NAMES.items()}

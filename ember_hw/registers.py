@@ -39,7 +39,9 @@ class FaultCode(enum.IntEnum, shape=5):
 
     NONE = 0
     BAD_VERSION = 1  # the header's version is not this hardware's ISA_VERSION
-    ILLEGAL_MICROCODE = 2  # a record that no program may hold (zero step, hole in the chain of units)
+    ILLEGAL_MICROCODE = (
+        2  # a record that no program may hold (zero step, hole in the chain of units)
+    )
     STREAM_OUT_OF_BOUNDS = 3  # a memory stream's element lies outside its region
     INDEX_OUT_OF_RANGE = 4  # a row stream's index is not a row of its table
     ROW_OUT_OF_BOUNDS = 5  # a row's offset lies outside the row
@@ -89,9 +91,15 @@ ISA_VERSION = Register("ISA_VERSION", 0x004, "ro", "version of the microcode thi
 CONFIG_HASH = Register("CONFIG_HASH", 0x008, "ro", "AcceleratorConfig.hash() of this hardware")
 CONTROL = Register("CONTROL", 0x00C, "wo", "bit 0: start; bit 1: abort")
 STATUS = Register("STATUS", 0x010, "ro", "bits 2:0: State")
-FAULT = Register("FAULT", 0x014, "ro", "bits 4:0: FaultCode; 15:8: traversal unit; 23:16: stream or row entry")
-FAULT_ADDRESS_LOW = Register("FAULT_ADDRESS_LOW", 0x018, "ro", "byte address or value that faulted, low word")
-FAULT_ADDRESS_HIGH = Register("FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address or value that faulted, high word")
+FAULT = Register(
+    "FAULT", 0x014, "ro", "bits 4:0: FaultCode; 15:8: traversal unit; 23:16: stream or row entry"
+)
+FAULT_ADDRESS_LOW = Register(
+    "FAULT_ADDRESS_LOW", 0x018, "ro", "byte address or value that faulted, low word"
+)
+FAULT_ADDRESS_HIGH = Register(
+    "FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address or value that faulted, high word"
+)
 
 #: All registers outside the counters and the microcode window, by address.
 REGISTERS: tuple[Register, ...] = (
@@ -112,6 +120,61 @@ CONTROL_ABORT = 1 << 1
 NO_UNIT = 0xFF
 
 
+#: What each fault means, and what to do about it.
+FAULT_TEXTS: dict[FaultCode, str] = {
+    FaultCode.NONE: "no fault",
+    FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
+    FaultCode.ILLEGAL_MICROCODE: (
+        "units must be enabled outermost first without a hole, with steps of 1 or more"
+    ),
+    FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
+    FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
+    FaultCode.ROW_OUT_OF_BOUNDS: "a part of a row must begin within the row",
+    FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
+    FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
+    FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
+    FaultCode.ABORTED: "the host aborted the program",
+}
+
+
+def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str:
+    """Return a fault in words.
+
+    Parameters
+    ----------
+    code : FaultCode
+        What went wrong.
+    unit : int
+        Traversal unit, or `NO_UNIT`.
+    stream : int
+        Memory stream of the unit; row entry if there is no unit.
+    address : int
+        Byte address or value that faulted.
+
+    Examples
+    --------
+    >>> describe_fault(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 9)
+    'access unit fault INDEX_OUT_OF_RANGE (row entry 0, value 0x9): an index must be a row of its table'
+    """
+    if code in (
+        FaultCode.NONE,
+        FaultCode.BAD_VERSION,
+        FaultCode.ILLEGAL_MICROCODE,
+        FaultCode.ABORTED,
+    ):
+        return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
+    part = f"row entry {stream}" if unit == NO_UNIT else f"unit {unit}, stream {stream}"
+    is_value = code in (FaultCode.INDEX_OUT_OF_RANGE, FaultCode.ROW_OUT_OF_BOUNDS)
+    kind = "value" if is_value else "address"
+    return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
+
+
 def counter_address(counter: Counter) -> int:
-    """Return the byte address of a counter's low word; the high word follows."""
+    """Return the byte address of a counter's low word; the high word follows.
+
+    Examples
+    --------
+    >>> hex(counter_address(Counter.ROW_BEATS))
+    '0x108'
+    """
     return COUNTERS_ADDRESS + 8 * int(counter)

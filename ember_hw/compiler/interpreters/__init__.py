@@ -1,0 +1,1 @@
+"""The meaning of each level of IR and of the microcode, in Python and NumPy."""
