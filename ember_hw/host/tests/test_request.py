@@ -1,6 +1,6 @@
 # pyright: basic
-import itertools
 import doctest
+import itertools
 import re
 
 import numpy as np
