@@ -2,8 +2,8 @@
 `dlc`, decoupled lookup-compute: an access program and an execute program that talk through queues.
 
 `dlc.configure_access_engine` declares traversal units (loops) and what they push on their events;
-its streams are `slc` and `slcvec` stream ops. `dlc.compute_loop` runs the case of each token that it
-pops until token 0 ("done"), which the root unit's end pushes. On an event the access unit pushes
+its streams are `slc` and `slcvec` stream ops. `dlc.compute_loop` pops tokens and runs the case of
+each until token 0 ("done"), which the root unit's end pushes. On an event the access unit pushes
 the token first, then its operands in text order.
 
 Ref: the published Ember implementation, op definitions of its DLC dialect (spelling of its parser).

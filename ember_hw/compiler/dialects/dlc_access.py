@@ -37,6 +37,7 @@ from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
     is_index_or_stream,
+    memref_type,
     reject,
     row_type,
 )
@@ -246,10 +247,10 @@ class RowStreamOp(IRDLOperation):
         *,
         nontemporal: bool = False,
     ) -> None:
-        memref = SSAValue.get(memref, type=MemRefType)
+        element = memref_type(SSAValue.get(memref)).element_type
         super().__init__(
             operands=[memref, indices, length],
-            result_types=[StreamType(row_type(memref.type.element_type))],
+            result_types=[StreamType(row_type(element))],
             properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
         )
 
@@ -260,10 +261,10 @@ class RowStreamOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        verify_index_count(self.memref.type, len(self.indices), missing=1)
+        verify_index_count(memref_type(self.memref), len(self.indices), missing=1)
         for index in self.indices:
             if not is_index_or_stream(index.type):
                 reject("type of an index", "index or !slc.stream<index>", index.type)
-        row = StreamType(row_type(self.memref.type.element_type))
+        row = StreamType(row_type(memref_type(self.memref).element_type))
         if self.result.type != row:
             reject("type of the result", f"the row stream {row}", self.result.type)

@@ -215,9 +215,15 @@ class ForOp(IRDLOperation):
         bound_type = parser.parse_type()
         parser.parse_punctuation("->")
         indvar_type = parser.parse_type()
-        bounds = [parser.resolve_operand(value, bound_type) for value in (lower, upper, step)]
         body = parser.parse_region([indvar.resolve(indvar_type), *carried])
-        op = cls(*bounds, inits, body, parser.parse_optional_attr_dict())
+        op = cls(
+            parser.resolve_operand(lower, bound_type),
+            parser.resolve_operand(upper, bound_type),
+            parser.resolve_operand(step, bound_type),
+            inits,
+            body,
+            parser.parse_optional_attr_dict(),
+        )
         ensure_terminator(op, SingleBlockImplicitTerminator(YieldOp))
         return op
 

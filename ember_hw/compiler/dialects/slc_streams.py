@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerType, MemRefType, i1
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Operation, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -27,6 +27,7 @@ from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
     is_index_or_stream,
+    memref_type,
     reject,
 )
 
@@ -138,8 +139,12 @@ class CastStreamOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         source = head_type(self.stream.type)
-        if not isinstance(source, IntegerType) or source == i1:
-            reject("element of the stream to cast", "an integer wider than i1", source)
+        if source == i1 or not isinstance(source, IntegerType):
+            reject(
+                "element of the stream to cast",
+                "an integer wider than i1",
+                str(head_type(self.stream.type)),
+            )
         target = head_type(self.result.type)
         if not isinstance(target, IndexType):
             reject("element of the cast stream", "index", target)
@@ -182,10 +187,9 @@ class MemStreamOp(IRDLOperation):
         *,
         nontemporal: bool = False,
     ) -> None:
-        memref = SSAValue.get(memref, type=MemRefType)
         super().__init__(
             operands=[memref, indices],
-            result_types=[StreamType(memref.type.element_type)],
+            result_types=[StreamType(memref_type(SSAValue.get(memref)).element_type)],
             properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
         )
 
@@ -196,20 +200,17 @@ class MemStreamOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        verify_index_count(self.memref.type, len(self.indices))
+        verify_index_count(memref_type(self.memref), len(self.indices))
         for index in self.indices:
             if not is_index_or_stream(index.type):
                 reject("type of an index", "index or !slc.stream<index>", index.type)
         element = head_type(self.result.type)
-        if element != self.memref.type.element_type:
-            reject(
-                "element of the result stream",
-                f"the memref's element type {self.memref.type.element_type}",
-                element,
-            )
+        expected = memref_type(self.memref).element_type
+        if element != expected:
+            reject("element of the result stream", f"the memref's element type {expected}", element)
 
 
-def verify_index_count(memref: MemRefType, count: int, *, missing: int = 0) -> None:
+def verify_index_count(memref: MemRefType[Attribute], count: int, *, missing: int = 0) -> None:
     """Raise unless `count` indices fit the memref; its last `missing` dimensions have none."""
     rank = memref.get_num_dims()
     if count != rank - missing:

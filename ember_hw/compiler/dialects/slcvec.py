@@ -265,8 +265,6 @@ class ForOp(IRDLOperation):
         bound_type, in_mask_type = _parse_type_pair(parser)
         parser.parse_punctuation("->")
         indvar_type, out_mask_type = _parse_type_pair(parser)
-        bounds = [parser.resolve_operand(value, bound_type) for value in (lower, upper, step)]
-        mask = parser.resolve_operand(in_mask, in_mask_type)
         arguments = [indvar.resolve(indvar_type), out_mask.resolve(out_mask_type), *carried]
         body = parser.parse_region(arguments)
         position = parser.pos
@@ -282,7 +280,17 @@ class ForOp(IRDLOperation):
             parser.raise_error(
                 f"loopConfig must be #slcvec<loop_config ..>, not {config}", position
             )
-        op = cls(*bounds, mask, lanes, config.data, inits, body, attributes)
+        op = cls(
+            parser.resolve_operand(lower, bound_type),
+            parser.resolve_operand(upper, bound_type),
+            parser.resolve_operand(step, bound_type),
+            parser.resolve_operand(in_mask, in_mask_type),
+            lanes,
+            config.data,
+            inits,
+            body,
+            attributes,
+        )
         ensure_terminator(op, SingleBlockImplicitTerminator(YieldOp))
         return op
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, MemRefType, VectorType, i1, i64
@@ -24,6 +25,7 @@ from ember_hw.compiler.dialects.slc_streams import verify_index_count
 from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
+    memref_type,
     reject,
     row_type,
     vector_shape,
@@ -75,10 +77,10 @@ class MemStreamOp(IRDLOperation):
         *,
         nontemporal: bool = False,
     ) -> None:
-        memref = SSAValue.get(memref, type=MemRefType)
+        element = memref_type(SSAValue.get(memref)).element_type
         super().__init__(
             operands=[memref, indices],
-            result_types=[vector_stream(vector_length, memref.type.element_type)],
+            result_types=[vector_stream(vector_length, element)],
             properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
         )
 
@@ -89,11 +91,13 @@ class MemStreamOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        verify_index_count(self.memref.type, len(self.indices))
+        verify_index_count(memref_type(self.memref), len(self.indices))
         lanes, element = verify_vector("element of the result stream", head_type(self.result.type))
-        if element != self.memref.type.element_type:
-            rule = f"the memref's element type {self.memref.type.element_type}"
-            reject("element of the result vectors", rule, element)
+        expected = memref_type(self.memref).element_type
+        if element != expected:
+            reject(
+                "element of the result vectors", f"the memref's element type {expected}", element
+            )
         index_vector = vector_stream(lanes, IndexType())
         for index in self.indices:
             if head_type(index.type) != IndexType() and index.type != index_vector:
@@ -130,7 +134,7 @@ class BroadcastOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        _verify_lane(self.result.type.element_type, self.stream.type.element_type)
+        _verify_lane(self.result.type.element_type, head_type(self.stream.type))
 
 
 def _verify_lane(vector: Attribute, scalar: Attribute) -> None:
@@ -175,8 +179,8 @@ class ExtractOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        _verify_lane(self.stream.type.element_type, self.result.type.element_type)
-        lanes, _ = verify_vector("vector side of the op", self.stream.type.element_type)
+        _verify_lane(head_type(self.stream.type), self.result.type.element_type)
+        lanes, _ = verify_vector("vector side of the op", head_type(self.stream.type))
         if not 0 <= self.index.value.data < lanes:
             reject("lane index", f"at least 0 and below {lanes}", self.index.value.data)
 
@@ -212,7 +216,7 @@ class TmpVecStreamCastOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        _verify_lane(self.source.type.element_type, self.result.type.element_type)
+        _verify_lane(head_type(self.source.type), self.result.type.element_type)
 
 
 @irdl_op_definition
@@ -314,9 +318,9 @@ class ToBufferOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        element = verify_row("element of the buffer", self.buffer.type.element_type)
-        shape = vector_shape(self.stream.type.element_type)
-        lanes, found = shape if shape is not None else (None, self.stream.type.element_type)
+        element = verify_row("element of the buffer", head_type(self.buffer.type))
+        shape = vector_shape(head_type(self.stream.type))
+        lanes, found = shape if shape is not None else (None, head_type(self.stream.type))
         if found != element:
             reject("element put into the buffer", f"the buffer's element type {element}", found)
         if len(self.indices) != 1:
@@ -374,6 +378,8 @@ class FromBufferOp(IRDLOperation):
 class _LaneOp(IRDLOperation):
     """Base of the two ops that derive a vector from a chunk's scalar position."""
 
+    LANE_TYPE: ClassVar[Attribute]
+
     induction_variable = operand_def(IndexType)
     """Value of lane 0."""
     lower_bound = operand_def(IndexType)
@@ -401,20 +407,14 @@ class _LaneOp(IRDLOperation):
     ) -> None:
         super().__init__(
             operands=[induction_variable, lower_bound, upper_bound, element_step],
-            result_types=[VectorType(self.lane_type(), [vector_length])],
+            result_types=[VectorType(self.LANE_TYPE, [vector_length])],
         )
-
-    @override
-    @classmethod
-    def lane_type(cls) -> Attribute:
-        """Element type of the result."""
-        raise NotImplementedError
 
     @override
     def verify_(self) -> None:
         _, element = verify_vector("type of the result", self.result.type)
-        if element != self.lane_type():
-            reject("element of the result", str(self.lane_type()), element)
+        if element != self.LANE_TYPE:
+            reject("element of the result", str(self.LANE_TYPE), element)
 
 
 @irdl_op_definition
@@ -429,10 +429,7 @@ class VecIndvarOp(_LaneOp):
 
     name = "slcvec.vec_indvar"
 
-    @override
-    @classmethod
-    def lane_type(cls) -> Attribute:
-        return IndexType()
+    LANE_TYPE: ClassVar[Attribute] = IndexType()
 
 
 @irdl_op_definition
@@ -447,7 +444,4 @@ class MaskOp(_LaneOp):
 
     name = "slcvec.mask"
 
-    @override
-    @classmethod
-    def lane_type(cls) -> Attribute:
-        return i1
+    LANE_TYPE: ClassVar[Attribute] = i1

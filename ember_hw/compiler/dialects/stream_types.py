@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -53,8 +53,8 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         element = self.element_type
         if isinstance(element, VectorType):
-            if len(element.get_shape()) != 1:
-                reject("vector element of a stream", "of one dimension", element)
+            if len(cast(VectorType[Attribute], element).get_shape()) != 1:
+                reject("vector element of a stream", "of one dimension", self.element_type)
         elif not isinstance(element, IndexType | IntegerType | AnyFloat | MemRefType):
             reject("element of a stream", "an index, integer, float, vector or memref", element)
 
@@ -80,6 +80,11 @@ def head_type(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, StreamType) else type_
 
 
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """Return the type of a value that the op's definition holds to be a memref."""
+    return cast(MemRefType[Attribute], value.type)
+
+
 def is_index_or_stream(type_: Attribute) -> bool:
     """Whether the type is `index` or `!slc.stream<index>`."""
     return isinstance(head_type(type_), IndexType)
@@ -87,12 +92,13 @@ def is_index_or_stream(type_: Attribute) -> bool:
 
 def vector_shape(type_: Attribute) -> tuple[int, Attribute] | None:
     """Lane count and element type of a legal vector of the pipeline; None for any other type."""
-    if not isinstance(type_, VectorType) or len(type_.get_shape()) != 1:
+    if not isinstance(type_, VectorType):
         return None
-    (lanes,) = type_.get_shape()
-    if lanes not in VECTOR_LENGTHS or type_.get_num_scalable_dims():
+    vector = cast(VectorType[Attribute], type_)
+    shape = vector.get_shape()
+    if len(shape) != 1 or shape[0] not in VECTOR_LENGTHS or vector.get_num_scalable_dims():
         return None
-    return lanes, type_.element_type
+    return shape[0], vector.element_type
 
 
 def row_type(element_type: Attribute) -> MemRefType:
@@ -116,6 +122,7 @@ def verify_vector(what: str, type_: Attribute) -> tuple[int, Attribute]:
 
 def verify_row(what: str, type_: Attribute) -> Attribute:
     """Element type of a row; raise unless the type is a memref of one dimension."""
-    if not isinstance(type_, MemRefType) or type_.get_num_dims() != 1:
-        reject(what, "a memref of one dimension", type_)
-    return type_.element_type
+    row = cast(MemRefType[Attribute] | None, type_ if isinstance(type_, MemRefType) else None)
+    if row is None or row.get_num_dims() != 1:
+        reject(what, "a memref of one dimension", str(type_))
+    return row.element_type
