@@ -1,0 +1,181 @@
+"""Where tables, indices and offsets lie in the device's memory, and what a launch calls them.
+
+Regions follow each other from 1 MiB on, each on a multiple of 4096 bytes. A table is passed by
+pointer where its rows fit the bus; otherwise it is copied once into rows padded to the bus width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
+from ember_hw.errors import ProgramError
+
+BASE_ADDRESS = 1 << 20
+REGION_ALIGNMENT_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Region:
+    """One array in the device's memory.
+
+    Attributes
+    ----------
+    symbol : str
+        Argument it holds.
+    base : int
+        Byte address.
+    data : uint8 (P,)
+        Its bytes, padded to whole index lines and bus beats; shares memory with what it was made of
+        where no copy was needed.
+    num_bytes : int
+        Bytes that count; P or fewer.
+    rows, pitch : int
+        Rows, and the distance of two in elements (1 for one dimension).
+    """
+
+    symbol: str
+    base: int
+    data: NDArray[np.uint8]
+    num_bytes: int
+    rows: int
+    pitch: int
+
+    def environment(self) -> dict[str, int]:
+        """Return the symbols that a launch reads."""
+        return {
+            self.symbol: self.base,
+            f"{self.symbol}.bytes": self.num_bytes,
+            f"{self.symbol}.rows": self.rows,
+            f"{self.symbol}.pitch": self.pitch,
+        }
+
+
+class MemoryLayout:
+    """Places arrays one after the other.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives bus width and address range.
+    first_address : int
+        Where the first region may start.
+
+    Examples
+    --------
+    >>> layout = MemoryLayout(AcceleratorConfig())
+    >>> layout.place_vector("indices", np.arange(3)).environment()["indices.bytes"]
+    24
+    """
+
+    def __init__(self, config: AcceleratorConfig, first_address: int = BASE_ADDRESS) -> None:
+        self.config = config
+        self.next_address = first_address
+
+    def place_vector(self, symbol: str, array: NDArray[Any]) -> Region:
+        """Place one dimension, as a copy padded to whole lines.
+
+        Raises
+        ------
+        ProgramError
+            The array ends beyond the config's addresses.
+        """
+        unit = max(LINE_BYTES, self.config.bus_bytes)
+        data = np.zeros(_round_up(array.nbytes, unit), np.uint8)
+        data[: array.nbytes] = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+        return self._place(symbol, data, array.nbytes, array.shape[0], 1)
+
+    def place_table(self, symbol: str, table: NDArray[Any]) -> Region:
+        """Place rows, by pointer if they fit the bus, else as a padded copy.
+
+        Parameters
+        ----------
+        symbol : str
+            Argument it is.
+        table : (R, D)
+            Any strides.
+
+        Raises
+        ------
+        ProgramError
+            The table ends beyond the config's addresses.
+        """
+        rows, columns = table.shape
+        pitch_bytes = _round_up(columns * table.itemsize, self.config.bus_bytes)
+        pitch = pitch_bytes // table.itemsize
+        if pitch == columns and table.flags.c_contiguous:
+            data = table.view(np.uint8).reshape(-1)
+        else:
+            padded = np.zeros((rows, pitch), table.dtype)
+            padded[:, :columns] = table
+            data = padded.view(np.uint8).reshape(-1)
+        return self._place(symbol, data, rows * pitch_bytes, rows, pitch)
+
+    def _place(
+        self, symbol: str, data: NDArray[np.uint8], num_bytes: int, rows: int, pitch: int
+    ) -> Region:
+        base = _round_up(self.next_address, REGION_ALIGNMENT_BYTES)
+        end = base + data.size
+        if end > 1 << self.config.address_width_bits:
+            raise ProgramError(
+                f"end of {symbol!r} must be at most address {1 << self.config.address_width_bits:#x} "
+                f"(address_width_bits {self.config.address_width_bits} of config "
+                f"{self.config.name!r}), not {end:#x}"
+            )
+        self.next_address = end
+        return Region(symbol, base, data, num_bytes, rows, pitch)
+
+
+class ResidentTable:
+    """A table that stays in the device's memory from run to run and is never stale.
+
+    Parameters
+    ----------
+    layout : MemoryLayout
+        Places it.
+    symbol : str
+        Argument it is.
+    table : (R, D)
+        The program's array. Passed by pointer where it can be; else `refresh` keeps the copy true.
+    """
+
+    def __init__(self, layout: MemoryLayout, symbol: str, table: NDArray[Any]) -> None:
+        self.table = table
+        self.region = layout.place_table(symbol, table)
+        copied = not np.shares_memory(self.region.data, table) and table.size > 0
+        self._copy = (
+            self.region.data.view(table.dtype).reshape(self.region.rows, self.region.pitch)
+            if copied
+            else None
+        )
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the device reads a padded copy."""
+        return self._copy is not None
+
+    def refresh(self, rows: NDArray[Any]) -> None:
+        """Bring the rows that a run will read up to date, in case the table was changed.
+
+        Costs as much as the smaller of the run's rows and the table, and nothing without a copy.
+
+        Parameters
+        ----------
+        rows : int (N,)
+            Their numbers; they may repeat.
+        """
+        if self._copy is None:
+            return
+        columns = self.table.shape[1]
+        if rows.size < self.table.shape[0]:
+            self._copy[rows, :columns] = self.table[rows]
+        else:
+            self._copy[:, :columns] = self.table
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
