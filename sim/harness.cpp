@@ -139,8 +139,9 @@ void ember_unmap_regions(void* handle) { model_of(handle).map.clear(); }
 
 int ember_set_memory(void* handle, const EmberMemory* choice) {
     return guarded(handle, [&](Model& model) {
-        model.simulation->set_memory(make_memory(model.map, *choice));
-        model.memory = make_memory(model.map, *choice);
+        const AnyMemory memory = make_memory(model.map, *choice);
+        if (!model.simulation->set_memory(memory)) return 1;
+        model.memory = memory;
         return 0;
     });
 }

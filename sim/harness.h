@@ -82,6 +82,7 @@ struct EmberCounters {
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 void ember_shape(EmberShape* shape);
 void* ember_create(uint32_t seed);
@@ -92,14 +93,16 @@ int ember_write_register(void* model, uint32_t address, uint32_t value); /* give
 int ember_read_register(void* model, uint32_t address, uint32_t* value); /* gives RRESP */
 void ember_map_region(void* model, uint64_t base, const uint8_t* data, uint64_t bytes);
 void ember_unmap_regions(void* model);
-int ember_set_memory(void* model, const EmberMemory* memory);
+int ember_set_memory(void* model, const EmberMemory* memory); /* 1: refused, reads outstanding */
 int ember_set_sink(void* model, const EmberSink* sink);
 int ember_run(void* model, EmberRun* run); /* gives an EmberState */
 void ember_counters(void* model, EmberCounters* counters, uint64_t* read_beats_by_id);
 void ember_clear_counters(void* model);
-int ember_open_trace(void* model, const char* path, uint64_t first_cycle, uint64_t end_cycle);
+int ember_open_trace(void* model, const char* path, uint64_t first_cycle,
+                     uint64_t end_cycle); /* 0: can't */
 void ember_close_trace(void* model);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

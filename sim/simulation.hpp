@@ -71,12 +71,9 @@ public:
     void set_sink(const AnySink& sink) { sink_ = sink; }
 
     // Refused while reads are outstanding: their beats would never come.
-    void set_memory(const AnyMemory& memory) {
-        if (outstanding_reads_) {
-            throw SimulationError("the memory model must be changed without reads outstanding, not " +
-                                  std::to_string(outstanding_reads_));
-        }
-        memory_ = memory;
+    bool set_memory(const AnyMemory& memory) {
+        if (outstanding_reads_ == 0) memory_ = memory;
+        return outstanding_reads_ == 0;
     }
 
     // Both channels are raised at once: a subordinate may wait for either. Gives BRESP.

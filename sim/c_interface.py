@@ -1,0 +1,207 @@
+"""The harness's C interface (harness.h) for ctypes: structures, prototypes, conversions."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Any
+
+from .build import ModelShape
+from .options import (
+    CoreLikeSink,
+    IdealMemory,
+    IdealSink,
+    Memory,
+    Pushes,
+    Sink,
+    StallingSink,
+    TestMemory,
+)
+
+FAILED = -1
+
+
+class ShapeStruct(Structure):
+    """`struct EmberShape`."""
+
+    _fields_ = (
+        ("bus_bytes", c_uint32),
+        ("bundle_bytes", c_uint32),
+        ("event_bits", c_uint32),
+        ("id_bits", c_uint32),
+        ("address_bits", c_uint32),
+    )
+
+
+class MemoryStruct(Structure):
+    """`struct EmberMemory`."""
+
+    _fields_ = (
+        ("kind", c_uint32),
+        ("reorder", c_uint32),
+        ("interleave", c_uint32),
+        ("seed", c_uint64),
+        ("min_latency_cycles", c_uint64),
+        ("max_latency_cycles", c_uint64),
+        ("request_stall_probability", c_double),
+        ("beat_stall_probability", c_double),
+        ("error_base", c_uint64),
+        ("error_bytes", c_uint64),
+    )
+
+
+class SinkStruct(Structure):
+    """`struct EmberSink`."""
+
+    _fields_ = (
+        ("kind", c_uint32),
+        ("joint", c_uint32),
+        ("events", c_uint32),
+        ("row_entries", c_uint32),
+        ("scalars_per_event", POINTER(c_uint32)),
+        ("row_event_masks", POINTER(c_uint64)),
+        ("token_cycles", c_uint64),
+        ("bytes_per_cycle", c_uint64),
+        ("seed", c_uint64),
+        ("stall_probability", c_double),
+        ("freeze_probability", c_double),
+        ("freeze_cycles", c_uint64),
+    )
+
+
+class RunStruct(Structure):
+    """`struct EmberRun`."""
+
+    _fields_ = (
+        ("bundle_data", c_void_p),
+        ("bundle_capacity", c_size_t),
+        ("row_data", c_void_p),
+        ("row_capacity", c_size_t),
+        ("row_last", c_void_p),
+        ("row_cycles", c_void_p),
+        ("max_idle_cycles", c_uint64),
+        ("bundles", c_size_t),
+        ("row_beats", c_size_t),
+        ("cycles", c_uint64),
+    )
+
+
+class CountersStruct(Structure):
+    """`struct EmberCounters`."""
+
+    _fields_ = (
+        ("cycles", c_uint64),
+        ("start_to_done_cycles", c_uint64),
+        ("read_requests", c_uint64),
+        ("read_beats", c_uint64),
+        ("read_bytes", c_uint64),
+        ("read_errors", c_uint64),
+        ("peak_outstanding_reads", c_uint64),
+        ("bundles", c_uint64),
+        ("row_beats", c_uint64),
+        ("row_bytes", c_uint64),
+    )
+
+
+_PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
+    "ember_shape": (None, (POINTER(ShapeStruct),)),
+    "ember_create": (c_void_p, (c_uint32,)),
+    "ember_destroy": (None, (c_void_p,)),
+    "ember_message": (c_char_p, (c_void_p,)),
+    "ember_reset": (c_int, (c_void_p, c_uint32)),
+    "ember_write_register": (c_int, (c_void_p, c_uint32, c_uint32)),
+    "ember_read_register": (c_int, (c_void_p, c_uint32, POINTER(c_uint32))),
+    "ember_map_region": (None, (c_void_p, c_uint64, c_void_p, c_uint64)),
+    "ember_unmap_regions": (None, (c_void_p,)),
+    "ember_set_memory": (c_int, (c_void_p, POINTER(MemoryStruct))),
+    "ember_set_sink": (c_int, (c_void_p, POINTER(SinkStruct))),
+    "ember_run": (c_int, (c_void_p, POINTER(RunStruct))),
+    "ember_counters": (None, (c_void_p, POINTER(CountersStruct), POINTER(c_uint64))),
+    "ember_clear_counters": (None, (c_void_p,)),
+    "ember_open_trace": (c_int, (c_void_p, c_char_p, c_uint64, c_uint64)),
+    "ember_close_trace": (None, (c_void_p,)),
+}
+
+
+def load_library(path: Path) -> ctypes.CDLL:
+    """Return the compiled model with its functions' types declared."""
+    library = ctypes.CDLL(str(path))
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def shape_of(library: ctypes.CDLL) -> ModelShape:
+    """Return the port widths that the library was compiled for."""
+    struct = ShapeStruct()
+    library.ember_shape(byref(struct))
+    return ModelShape(**{name: getattr(struct, name) for name, _ in ShapeStruct._fields_})
+
+
+def memory_struct(memory: Memory) -> MemoryStruct:
+    """Return the memory choice as C reads it."""
+    match memory:
+        case IdealMemory():
+            return MemoryStruct(kind=0, min_latency_cycles=memory.latency_cycles)
+        case TestMemory():
+            return MemoryStruct(
+                kind=1,
+                reorder=memory.reorder,
+                interleave=memory.interleave,
+                seed=memory.seed,
+                min_latency_cycles=memory.latency_cycles[0],
+                max_latency_cycles=memory.latency_cycles[1],
+                request_stall_probability=memory.request_stall_probability,
+                beat_stall_probability=memory.beat_stall_probability,
+                error_base=memory.error_range[0],
+                error_bytes=memory.error_range[1],
+            )
+
+
+def sink_struct(sink: Sink) -> SinkStruct:
+    """Return the sink choice as C reads it."""
+    match sink:
+        case IdealSink():
+            return _with_pushes(SinkStruct(kind=0), Pushes())
+        case CoreLikeSink():
+            struct = SinkStruct(
+                kind=1, token_cycles=sink.token_cycles, bytes_per_cycle=sink.bytes_per_cycle
+            )
+            return _with_pushes(struct, sink.pushes)
+        case StallingSink():
+            struct = SinkStruct(
+                kind=2,
+                joint=sink.joint is not None,
+                seed=sink.seed,
+                stall_probability=sink.stall_probability,
+                freeze_probability=sink.freeze_probability,
+                freeze_cycles=sink.freeze_cycles,
+            )
+            return _with_pushes(struct, sink.joint or Pushes())
+
+
+def _with_pushes(struct: SinkStruct, pushes: Pushes) -> SinkStruct:
+    scalars, masks = pushes.scalars_per_event, pushes.row_event_masks
+    struct.events = len(scalars)
+    struct.row_entries = len(masks)
+    # The structure keeps the arrays that its pointers refer to.
+    struct.scalars_per_event = (c_uint32 * len(scalars))(*scalars)
+    struct.row_event_masks = (c_uint64 * len(masks))(*masks)
+    return struct
+
+

@@ -1,0 +1,156 @@
+"""What surrounds the simulated access unit: the memory that answers it, the sink that drains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+def _check_probability(owner: object, name: str) -> None:
+    value = getattr(owner, name)
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1, not {value!r}")
+
+
+def _check_at_least(owner: object, name: str, least: int) -> None:
+    value = getattr(owner, name)
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdealMemory:
+    """Fixed latency, one beat a cycle in order of the requests, any number of them outstanding.
+
+    Attributes
+    ----------
+    latency_cycles : int
+        From the cycle of a request's handshake to that of its first beat, at least 1. A request
+        whose predecessors aren't done by then follows them without a gap.
+    """
+
+    name: ClassVar[str] = "ideal"
+    latency_cycles: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the latency."""
+        _check_at_least(self, "latency_cycles", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestMemory:
+    """Everything that AXI4 allows and `ideal` never does; for tests.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same run.
+    latency_cycles : (int, int)
+        Least and greatest latency; each request draws its own.
+    request_stall_probability, beat_stall_probability : float
+        Chance of a cycle with ARREADY low, and of one without a beat although one is due.
+    reorder : bool
+        Bursts of different IDs overtake each other.
+    interleave : bool
+        Beats of bursts with different IDs mix; without it a burst that has begun goes on.
+    error_range : (int, int)
+        Base address and bytes of a range whose beats answer SLVERR.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest would collect it by its name
+    name: ClassVar[str] = "test"
+    seed: int
+    latency_cycles: tuple[int, int] = (1, 200)
+    request_stall_probability: float = 0.25
+    beat_stall_probability: float = 0.25
+    reorder: bool = True
+    interleave: bool = True
+    error_range: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        low, high = self.latency_cycles
+        if not 1 <= low <= high:
+            raise ValueError(
+                f"latency_cycles must be (least, greatest), from 1 on, not {self.latency_cycles!r}"
+            )
+        _check_probability(self, "request_stall_probability")
+        _check_probability(self, "beat_stall_probability")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdealSink:
+    """Never waits."""
+
+    name: ClassVar[str] = "ideal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pushes:
+    """What a program pushes with which event, as far as a sink must know it.
+
+    Attributes
+    ----------
+    scalars_per_event : tuple of int
+        By event bit of a bundle: how many of the bundle's scalars belong to that event's callback.
+    row_event_masks : tuple of int
+        By row entry: the event bits that push its row.
+    """
+
+    scalars_per_event: tuple[int, ...] = ()
+    row_event_masks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreLikeSink:
+    """An in-order core: 4 cycles a control token, then the token's operands at 16 bytes a cycle.
+
+    A bundle takes ``token_cycles * tokens + ceil(operand_bytes / bytes_per_cycle)`` cycles once its
+    rows are there; operands are 4 bytes a scalar and the valid bytes of its rows. A token is a set
+    event bit. The core takes the bundle first, then its rows, then the next bundle.
+    """
+
+    name: ClassVar[str] = "core-like"
+    pushes: Pushes
+    token_cycles: int = 4
+    bytes_per_cycle: int = 16
+
+    def __post_init__(self) -> None:
+        """Check rates."""
+        _check_at_least(self, "token_cycles", 0)
+        _check_at_least(self, "bytes_per_cycle", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StallingSink:
+    """Stalls both streams at random; for tests.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same run.
+    stall_probability : float
+        Chance of a cycle with TREADY low, for each stream on its own.
+    freeze_probability : float
+        Chance, in each cycle, that both streams stop for `freeze_cycles`.
+    joint : Pushes, optional
+        Take row beats only after the bundle that announces them, and the next bundle only after
+        them, as an execute side does.
+    """
+
+    name: ClassVar[str] = "stalling"
+    seed: int
+    stall_probability: float = 0.5
+    freeze_probability: float = 0.0
+    freeze_cycles: int = 0
+    joint: Pushes | None = None
+
+    def __post_init__(self) -> None:
+        """Check probabilities."""
+        _check_probability(self, "stall_probability")
+        _check_probability(self, "freeze_probability")
+        _check_at_least(self, "freeze_cycles", 0)
+
+
+Memory = IdealMemory | TestMemory
+Sink = IdealSink | CoreLikeSink | StallingSink
