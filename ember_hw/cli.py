@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,6 +93,56 @@ def read_config(name: str) -> AcceleratorConfig:
         except json.JSONDecodeError as error:
             raise ValueError(f"config file {name} must be JSON, not text with: {error}") from None
     return AcceleratorConfig.preset(name)
+
+
+class Steps:
+    """Shows on standard error what runs now and how long each step took."""
+
+    def __init__(self) -> None:
+        self._status = notes.status("")
+        self._text = ""
+        self._began = 0.0
+
+    def __enter__(self) -> Steps:
+        self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._end("✓" if kind is None else "✗")
+        self._status.stop()
+
+    def __call__(self, text: str) -> None:
+        """End the step that runs and begin the next."""
+        self._end("✓")
+        self._text, self._began = text, time.monotonic()
+        self._status.update(f"{text} ...")
+
+    def _end(self, mark: str) -> None:
+        if self._text:
+            notes.print(f"{mark} {self._text}  {time.monotonic() - self._began:.1f} s")
+        self._text = ""
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the table's values.", min=0)] = 0,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("ember-hw-demo.png"),
+    as_json: Json = False,
+) -> None:
+    """Look up 100,000 film ratings on the simulated access unit; check, report and draw."""
+    with Steps() as step:
+        step("loading PyTorch and the compiler")
+        from ember_hw.demo import plots, run
+
+        result = run.run(seed, step)
+        step(f"drawing {plot}")
+        plots.draw(result, plot)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        typer.echo(run.describe(result))
+    if not result.is_right:
+        raise typer.Exit(1)
 
 
 @app.command()

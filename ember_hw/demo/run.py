@@ -1,0 +1,197 @@
+"""The demo: compiles an `EmbeddingBag`, runs MovieLens-100K through it in Verilator, checks it.
+
+Each user's films are one bag, summed from a seeded table. Every pooled row must equal the exact
+reference bit for bit, and torch's within the rounding of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import ember_hw
+from ember_hw.config import AcceleratorConfig
+from ember_hw.demo import movielens
+from ember_hw.host.reference import error_bound, exact
+from ember_hw.host.report import Report
+from ember_hw.host.request import LookupRequest, normalise_request
+
+EMBEDDING_DIM = 64
+ROW_BYTES = 4 * EMBEDDING_DIM
+MEMORY = "ideal"
+SINK = "ideal"
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the table.
+    bags : int
+        Users.
+    mismatches : int
+        Pooled rows that differ from the exact reference in any bit.
+    torch_mismatches : int
+        Pooled rows that differ from torch's by more than rounding explains.
+    torch_max_error : float
+        Largest difference from torch.
+    opt_level : int
+        Of the compiler.
+    microcode_words : int
+        32-bit words of the program.
+    ir_lines : mapping of str to int
+        Lines of IR text of each level.
+    report : Report
+        The device's report of the run.
+    """
+
+    seed: int
+    bags: int
+    mismatches: int
+    torch_mismatches: int
+    torch_max_error: float
+    opt_level: int
+    microcode_words: int
+    ir_lines: Mapping[str, int]
+    report: Report
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the access unit fetched one row for each lookup, no more and no less."""
+        return self.report.useful_bytes == movielens.RATINGS * ROW_BYTES
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every lookup was made and every pooled row is right."""
+        return self.is_complete and self.mismatches == 0 and self.torch_mismatches == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report's values and the demo's own, JSON-ready."""
+        own = {"workload": "movielens-100k", "simulated": True, "is_right": self.is_right}
+        own |= {one.name: getattr(self, one.name) for one in fields(self) if one.name != "report"}
+        return self.report.to_dict() | own
+
+
+def run(seed: int = 0, step: Callable[[str], None] = lambda text: None) -> DemoResult:
+    """Run the demo.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the table's values.
+    step : callable
+        Told what begins now.
+
+    Returns
+    -------
+    DemoResult
+        Wrong results are counted in it, not raised.
+
+    Raises
+    ------
+    ToolError
+        The data can't be downloaded, or the model can't be built.
+    """
+    step("reading MovieLens-100K")
+    bags = movielens.load()
+    table = make_table(seed)
+    bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
+    inputs = (torch.from_numpy(bags.indices), torch.from_numpy(bags.offsets))
+
+    step("compiling the EmbeddingBag")
+    config = AcceleratorConfig.preset("default")
+    program = ember_hw.compile(bag, inputs, opt_level=3, config=config)
+
+    step("building the Verilator model of the access unit (once on a machine)")
+    device = ember_hw.open_device("verilator", config=config, memory=MEMORY, sink=SINK)
+
+    step(f"running {len(bags.indices):,} lookups")
+    pooled = np.asarray(device.run(program, inputs))
+    assert (pooled.shape, pooled.dtype) == ((movielens.USERS, EMBEDDING_DIM), np.float32)
+
+    step("checking every pooled row")
+    request = normalise_request(bags.indices, bags.offsets, num_embeddings=movielens.NUM_EMBEDDINGS)
+    mismatches = count_mismatches(pooled, exact(table, request))
+    with torch.no_grad():
+        second_opinion = bag(*inputs).numpy()
+    torch_mismatches, torch_max_error = compare_with_torch(pooled, second_opinion, table, request)
+    return DemoResult(
+        seed=seed,
+        bags=request.num_bags,
+        mismatches=mismatches,
+        torch_mismatches=torch_mismatches,
+        torch_max_error=torch_max_error,
+        opt_level=program.opt_level,
+        microcode_words=len(program.microcode.encode()),
+        ir_lines={level: len(text.splitlines()) for level, text in program.ir.items()},
+        report=device.report,
+    )
+
+
+def make_table(seed: int) -> NDArray[np.float32]:
+    """Return the seeded table, float32 (1683, 64), normally distributed."""
+    shape = (movielens.NUM_EMBEDDINGS, EMBEDDING_DIM)
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def count_mismatches(pooled: NDArray[np.float32], expected: NDArray[np.float32]) -> int:
+    """Count the rows that differ in any bit; both are float32 (B, D).
+
+    Examples
+    --------
+    >>> pooled = np.array([[0.0], [-0.0], [1.0]], np.float32)
+    >>> count_mismatches(pooled, np.array([[0.0], [0.0], [1.0]], np.float32))
+    1
+    """
+    different = pooled.view(np.uint32) != expected.view(np.uint32)
+    return int(different.any(axis=1).sum())
+
+
+def compare_with_torch(
+    pooled: NDArray[np.float32],
+    second_opinion: NDArray[np.float32],
+    table: NDArray[np.float32],
+    request: LookupRequest,
+) -> tuple[int, float]:
+    """Count the rows that differ from torch's by more than rounding; find the largest difference.
+
+    torch sums in an order of its own. Each sum is within `error_bound` of the true one whatever its
+    order, so two of them are within twice that of each other.
+
+    Returns
+    -------
+    tuple of int and float
+        Rows beyond the bound; largest absolute difference of any element.
+    """
+    difference = np.abs(pooled.astype(np.float64) - second_opinion)
+    beyond = ~(difference <= 2 * error_bound(table, request))  # a NaN is beyond
+    return int(beyond.any(axis=1).sum()), float(difference.max())
+
+
+def describe(result: DemoResult) -> str:
+    """Return the result as text: the program, the device's report, the verdict."""
+    lost = "" if result.is_complete else "; ROWS LOST OR REPEATED"
+    lines = {
+        "bags": f"{result.bags:,} users of MovieLens-100K, one row of {ROW_BYTES} bytes a film",
+        "levels (lines of text)": ", ".join(f"{k} {v}" for k, v in result.ir_lines.items()),
+        "opt level": f"{result.opt_level}",
+        "microcode": f"{result.microcode_words} words of 32 bits",
+    }
+    checks = {
+        "exact reference": f"{result.mismatches} of {result.bags} bags differ in any bit{lost}",
+        "torch": f"{result.torch_mismatches} of {result.bags} bags differ by more than rounding; "
+        f"largest difference {result.torch_max_error:.2e}",
+        "verdict": "right (simulated)" if result.is_right else "WRONG",
+    }
+    before, after = (
+        "\n".join(f"{name:<24}{value}" for name, value in part.items()) for part in (lines, checks)
+    )
+    return f"{before}\n{result.report}\n{after}"
