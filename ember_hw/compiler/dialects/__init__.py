@@ -13,6 +13,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.vector import Vector
 from xdsl.ir import Dialect
 
+from ember_hw.compiler.dialects.au import AU
 from ember_hw.compiler.dialects.dlc import DLC
 from ember_hw.compiler.dialects.slc import SLC
 from ember_hw.compiler.dialects.slcvec import SLCVEC
@@ -29,6 +30,7 @@ DIALECTS: tuple[Dialect, ...] = (
     SLC,
     SLCVEC,
     DLC,
+    AU,
 )
 """Every dialect that text may use."""
 

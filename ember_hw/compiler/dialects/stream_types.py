@@ -122,7 +122,8 @@ def verify_vector(what: str, type_: Attribute) -> tuple[int, Attribute]:
 
 def verify_row(what: str, type_: Attribute) -> Attribute:
     """Element type of a row; raise unless the type is a memref of one dimension."""
-    row = cast(MemRefType[Attribute] | None, type_ if isinstance(type_, MemRefType) else None)
-    if row is None or row.get_num_dims() != 1:
-        reject(what, "a memref of one dimension", str(type_))
-    return row.element_type
+    if isinstance(type_, MemRefType):
+        row = cast(MemRefType[Attribute], type_)
+        if row.get_num_dims() == 1:
+            return row.element_type
+    reject(what, "a memref of one dimension", cast(Attribute, type_))
