@@ -1,7 +1,7 @@
 """The parameters of one accelerator: every number that RTL, compiler and host must agree on.
 
-A config is frozen, checks itself, and hashes: hardware answers with the hash, a program file carries it, and the host
-refuses to run one on the other if they differ.
+A config is frozen, checks itself, and hashes: hardware answers with the hash, a program file
+carries it, and the host refuses to run one on the other if they differ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, fields, replace
 
-#: Width of every value inside the access unit: induction variables, indices, scalars. Two's complement.
+#: Width of every value inside the access unit: induction variables, indices, scalars. Two's
+#: complement.
 VALUE_WIDTH_BITS = 32
 
 #: Index streams read memory in lines of this size, whatever the bus width.
@@ -59,7 +60,8 @@ class AcceleratorConfig:
     bundle_scalars : int
         Scalars in a bundle, 1 to 8.
     outstanding_reads : int
-        Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the memory's latency in cycles.
+        Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the
+        memory's latency in cycles.
     max_burst_beats : int
         Longest AXI burst, 1 to 256 (AXI3 has 16).
     reorder_buffer_beats : int
@@ -122,12 +124,14 @@ class AcceleratorConfig:
                 raise ValueError(f"{parameter} must be a power of two, not {value!r}")
         if self.reorder_buffer_beats < 2 * self.max_burst_beats:
             raise ValueError(
-                f"reorder_buffer_beats must be at least twice max_burst_beats ({2 * self.max_burst_beats}), "
-                f"not {self.reorder_buffer_beats!r}: a shorter buffer can deadlock"
+                "reorder_buffer_beats must be at least twice max_burst_beats "
+                f"({2 * self.max_burst_beats}), not {self.reorder_buffer_beats!r}: "
+                "a shorter buffer can deadlock"
             )
         if self.max_burst_beats * self.bus_bytes > 4096:
             raise ValueError(
-                f"max_burst_beats must be at most {4096 // self.bus_bytes} on a {self.data_width_bits}-bit bus "
+                f"max_burst_beats must be at most {4096 // self.bus_bytes} "
+                f"on a {self.data_width_bits}-bit bus "
                 f"(a burst stays within 4096 bytes), not {self.max_burst_beats!r}"
             )
 
@@ -143,7 +147,7 @@ class AcceleratorConfig:
 
     @property
     def slots(self) -> int:
-        """Values a record of a traversal unit can select: induction value, streams, ALU, inherited exports."""
+        """Values a unit's record can select: induction value, streams, ALU, inherited exports."""
         return 2 + self.streams_per_unit + self.exports
 
     @property
@@ -162,7 +166,10 @@ class AcceleratorConfig:
         return -(-self.bundle_bits // 8)
 
     def hash(self) -> int:
-        """Return the 32 bits by which hardware, program file and host recognise this config; the name is left out."""
+        """Return the 32 bits by which hardware, program file and host recognise this config.
+
+        The name is left out.
+        """
         values = asdict(self)
         del values["name"]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
@@ -207,8 +214,8 @@ class AcceleratorConfig:
         return replace(self, **changes)  # pyright: ignore[reportArgumentType]
 
 
-#: `default`: 512 bits, all opt levels of an EmbeddingBag. `small`: the same programs on a 128-bit board.
-#: `tiny`: as little of everything as still runs them, for tests of backpressure.
+#: `default`: 512 bits, all opt levels of an EmbeddingBag. `small`: the same programs on a 128-bit
+#: board. `tiny`: as little of everything as still runs them, for tests of backpressure.
 PRESETS: dict[str, AcceleratorConfig] = {
     "default": AcceleratorConfig(),
     "small": AcceleratorConfig(name="small", data_width_bits=128),

@@ -1,15 +1,16 @@
 """The microcode: the only definition of its records, fields and words.
 
-A program for the access unit is a fixed set of records, one for each physical part: a header, one for each traversal unit
-and each of its memory streams, one for each row entry, one for the issue stage. `layouts` builds their layouts for a
-config; encoder, decoder, text, RTL and documentation read those. Each record begins on a 32-bit word, fields follow from bit 0
-in the order below.
+A program for the access unit is a fixed set of records, one for each physical part: a header, one
+for each traversal unit and each of its memory streams, one for each row entry, one for the issue
+stage. `layouts` builds their layouts for a config; encoder, decoder, text, RTL and documentation
+read those. Each record begins on a 32-bit word, fields follow from bit 0 in the order below.
 
 Slots
 -----
-Inside a record of a unit a *slot* selects a value: 0 the unit's induction value, 1 to S its memory streams, S + 1 its ALU (in pair
-mode: stream 0's value in the next iteration), S + 2 onwards the values inherited from the unit above, which are that unit's
-*exports*. Row entries and the issue stage select among the exports of the innermost unit.
+Inside a record of a unit a *slot* selects a value: 0 the unit's induction value, 1 to S its memory
+streams, S + 1 its ALU (in pair mode: stream 0's value in the next iteration), S + 2 onwards the
+values inherited from the unit above, which are that unit's *exports*. Row entries and the issue
+stage select among the exports of the innermost unit.
 
 Events
 ------
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from amaranth.lib import enum
+from amaranth.lib import enum  # pyright: ignore[reportMissingTypeStubs]  # amaranth has none
 
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.errors import AssemblyError
@@ -126,7 +127,17 @@ class Field:
 
 @dataclass(frozen=True)
 class RecordLayout:
-    """One record: its path (``unit0``, ``unit0.stream1``, ``row0``, ..), its fields in bit order, its first word."""
+    """One record.
+
+    Parameters
+    ----------
+    path : str
+        ``header``, ``unit0``, ``unit0.stream1``, ``row0``, ``issue``, ..
+    fields : tuple of Field
+        In bit order, the first at bit 0.
+    first_word : int
+        Number of its first word in a program.
+    """
 
     path: str
     fields: tuple[Field, ...]
@@ -433,7 +444,7 @@ class Microcode:
         return Microcode(config, records)
 
 
-def check_field(layout: RecordLayout, name: str, value: int) -> None:
+def check_field(layout: RecordLayout, name: str, value: object) -> None:
     """Check a value against its field's range.
 
     Raises
@@ -444,7 +455,8 @@ def check_field(layout: RecordLayout, name: str, value: int) -> None:
     f = layout.field(name)
     if isinstance(value, bool) or not isinstance(value, int) or not f.least <= value <= f.most:
         raise AssemblyError(
-            f"field {name!r} of record {layout.path!r} must be an integer from {f.least} to {f.most}, not {value!r}"
+            f"field {name!r} of record {layout.path!r} must be an integer "
+            f"from {f.least} to {f.most}, not {value!r}"
         )
 
 
@@ -520,7 +532,8 @@ def _parse_value(f: Field, text: str, config: AcceleratorConfig, line: int) -> i
             match = re.fullmatch(r"(beg|ite|end)(\d+)", name)
             if match is None or int(match[2]) >= config.traversal_units:
                 raise AssemblyError(
-                    f"line {line}: event must be beg, ite or end with a level below {config.traversal_units}, not {name!r}"
+                    f"line {line}: event must be beg, ite or end with a level "
+                    f"below {config.traversal_units}, not {name!r}"
                 )
             mask |= 1 << event_bit(events[match[1]], int(match[2]), config)
         return mask

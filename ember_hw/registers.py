@@ -1,7 +1,7 @@
 """The register map of the access unit: read by RTL, host and documentation, written here only.
 
-Addresses are bytes on the AXI4-Lite port; registers are 32 bits. Counters are 64 bits, low word first; reading a low
-word latches its high word, so that a pair is always of one moment.
+Addresses are bytes on the AXI4-Lite port; registers are 32 bits. Counters are 64 bits, low word
+first; reading a low word latches its high word, so that a pair is always of one moment.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class FaultCode(enum.IntEnum, shape=5):
 class Counter(enum.IntEnum, shape=6):
     """Counters, in the order of their addresses.
 
-    Every cycle from start to done is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one of the stalls, the first
-    that applies in the order below.
+    Every cycle from start to done is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one of
+    the stalls, the first that applies in the order below.
     """
 
     CYCLES = 0
@@ -153,8 +153,8 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
 
     Examples
     --------
-    >>> describe_fault(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 9)
-    'access unit fault INDEX_OUT_OF_RANGE (row entry 0, value 0x9): an index must be a row of its table'
+    >>> describe_fault(FaultCode.READ_SLAVE_ERROR, 1, 0, 64)
+    'access unit fault READ_SLAVE_ERROR (unit 1, stream 0, address 0x40): memory answered SLVERR'
     """
     if code in (
         FaultCode.NONE,

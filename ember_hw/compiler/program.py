@@ -18,7 +18,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
 from ember_hw.isa import Event, Microcode, layouts
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: The values a program is launched with, by symbol. A memref argument "tab" has `tab` (byte address
 #: of its region), `tab.bytes` (bytes of the region), `tab.rows` and `tab.pitch` (distance of two

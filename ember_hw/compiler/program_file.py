@@ -2,7 +2,7 @@
 
 | member | content |
 | --- | --- |
-| `manifest.json` | everything small: versions, config, patches, arguments, callbacks, model, digests |
+| `manifest.json` | versions, config, patches, arguments, callbacks, model, digests |
 | `microcode.bin` | the 32-bit words, little-endian |
 | `ir/<level>.mlir` | IR text |
 | `tables/<symbol>.npy` | weights |
@@ -231,4 +231,4 @@ def _check_digest(archive: zipfile.ZipFile, name: str, digest: str, path: Path) 
 
 def _read_table(archive: zipfile.ZipFile, symbol: str) -> NDArray[Any]:
     with archive.open(f"tables/{symbol}.npy") as member:
-        return cast("NDArray[Any]", np.lib.format.read_array(member, allow_pickle=False))
+        return np.lib.format.read_array(member, allow_pickle=False)

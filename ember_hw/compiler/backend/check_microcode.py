@@ -26,7 +26,8 @@ def check_microcode(microcode: Microcode) -> None:
     if not units or 0 in enabled[:units]:
         used = [f"unit{k}" for k, on in enumerate(enabled) if on]
         raise ProgramError(
-            f"units must be enabled outermost first, without a hole, not {', '.join(used) or 'none'}"
+            "units must be enabled outermost first, without a hole, "
+            f"not {', '.join(used) or 'none'}"
         )
     for k in range(units):
         _check_unit(microcode, f"unit{k}")

@@ -1,0 +1,174 @@
+"""The issue stage of the microcode interpreter: from leaf tokens to bundles and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.interpreters.microcode_memory import Memory
+from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
+from ember_hw.isa import Event, Microcode, Source, event_bit, layouts
+from ember_hw.registers import NO_UNIT, FaultCode
+
+# Table addresses in values count units of 64 bytes.
+_BASE_UNIT_BITS = 6
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of what the queues deliver: N bundles and the M beats of their rows.
+
+    Parameters
+    ----------
+    events : uint32 (N,)
+        Events of each bundle that the execute side is told of, and the end of the root.
+    scalars : uint32 (N, bundle_scalars)
+        Their scalars, as 32-bit words.
+    row_beats : uint8 (M, bus_bytes)
+        Beats in order; bytes beyond a row's end are 0.
+    row_last : bool (M,)
+        Set on the last beat of each row.
+    row_keep : uint8 (M,)
+        Valid bytes of each beat.
+    """
+
+    events: NDArray[np.uint32]
+    scalars: NDArray[np.uint32]
+    row_beats: NDArray[np.uint8]
+    row_last: NDArray[np.bool_]
+    row_keep: NDArray[np.uint8]
+
+
+@dataclass
+class _Rows:
+    """Rows in order: the token of each, its address and its bytes."""
+
+    tokens: NDArray[np.intp]
+    addresses: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+class Issue:
+    """Issue stage and row entries of a program."""
+
+    def __init__(self, microcode: Microcode, memory: Memory, chunk_row_bytes: int) -> None:
+        config = microcode.config
+        self.microcode, self.memory, self.bus_bytes = microcode, memory, config.bus_bytes
+        self.chunk_beats = max(1, chunk_row_bytes // config.bus_bytes)
+        self.address_mask = (1 << config.address_width_bits) - 1
+        self.root_end = np.uint32(1 << event_bit(Event.END, 0, config))
+        self.events = np.uint32(microcode.get("issue", "events"))
+        self.scalars = [
+            microcode.get("issue", f"scalar{i}_export") for i in range(config.bundle_scalars)
+        ]
+        self.entries = [
+            entry for entry in range(config.row_entries) if microcode.get(f"row{entry}", "events")
+        ]
+
+    def run(self, batches: Iterator[Tokens]) -> Iterator[Chunk]:
+        """Turn leaf tokens into chunks."""
+        for tokens in batches:
+            first_fault = FirstFault(len(tokens.events))
+            rows = self._rows(tokens, first_fault)
+            count = first_fault.token
+            beats = -(-rows.sizes // self.bus_bytes)
+            # Beats of all rows before each row, and where the rows of a piece begin.
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(beats)])
+            start = 0
+            while start < count:
+                first_row = int(np.searchsorted(rows.tokens, start))
+                room = int(before[first_row]) + self.chunk_beats
+                limit = int(np.searchsorted(before, room, "right"))
+                stop = int(rows.tokens[limit - 1]) if limit <= len(rows.tokens) else count
+                stop = min(max(stop, start + 1), count)
+                last_row = int(np.searchsorted(rows.tokens, stop))
+                part = slice(first_row, last_row)
+                yield self._chunk(tokens, slice(start, stop), rows, part, beats[part])
+                start = stop
+            if first_fault.error is not None:
+                raise first_fault.error
+
+    def _chunk(
+        self,
+        tokens: Tokens,
+        selected: slice,
+        rows: _Rows,
+        part: slice,
+        beats: NDArray[np.int64],
+    ) -> Chunk:
+        events = tokens.events[selected]
+        told = np.flatnonzero(events & (self.events | self.root_end))
+        scalars = np.stack([tokens.values[i][selected][told] for i in self.scalars], axis=1)
+        ends = np.cumsum(beats)
+        total = int(ends[-1]) if len(ends) else 0
+        row = np.repeat(np.arange(len(beats)), beats)
+        skipped = (np.arange(total) - (ends - beats)[row]) * self.bus_bytes
+        keep = np.minimum(rows.sizes[part][row] - skipped, self.bus_bytes)
+        last = np.zeros(total, np.bool_)
+        last[ends - 1] = True
+        return Chunk(
+            events=events[told] & (self.events | self.root_end),
+            scalars=scalars.view(np.uint32),
+            row_beats=self.memory.load_beats(rows.addresses[part][row] + skipped, keep),
+            row_last=last,
+            row_keep=keep.astype(np.uint8),
+        )
+
+    def _rows(self, tokens: Tokens, first_fault: FirstFault) -> _Rows:
+        """Return all rows of the tokens before the first fault, in the order of the program."""
+        found = [self._rows_of(entry, tokens, first_fault) for entry in self.entries]
+        if not found:
+            nothing = np.zeros(0, np.int64)
+            return _Rows(np.zeros(0, np.intp), nothing, nothing)
+        rows = found[0]
+        if len(found) > 1:
+            tokens_of_all = np.concatenate([rows.tokens for rows in found])
+            # Stable: of one token, the entries keep their order.
+            order = np.argsort(tokens_of_all, kind="stable")
+            rows = _Rows(
+                tokens_of_all[order],
+                np.concatenate([rows.addresses for rows in found])[order],
+                np.concatenate([rows.sizes for rows in found])[order],
+            )
+        count = int(np.searchsorted(rows.tokens, first_fault.token))
+        return _Rows(rows.tokens[:count], rows.addresses[:count], rows.sizes[:count])
+
+    def _rows_of(self, entry: int, tokens: Tokens, first_fault: FirstFault) -> _Rows:
+        get = self.microcode.records[f"row{entry}"]
+        hits = np.flatnonzero(tokens.events & np.uint32(get["events"]))
+
+        def export(name: str) -> NDArray[np.int64]:
+            return tokens.values[get[name]][hits].view(np.uint32).astype(np.int64)
+
+        def operand(name: str) -> NDArray[np.int64] | int:
+            if get[f"{name}_source"] == Source.IMMEDIATE:
+                return get[name]
+            # An exported value counts as far as the field is wide.
+            width_bits = layouts(self.microcode.config)[f"row{entry}"].field(name).width_bits
+            return export(f"{name}_export") & ((1 << width_bits) - 1)
+
+        def note(code: FaultCode, is_bad: NDArray[np.bool_], what: NDArray[np.int64]) -> None:
+            first_fault.note(code, NO_UNIT, entry, is_bad, hits, what)
+
+        index = export("index_export")
+        base = get["base"]
+        if get["base_source"] == Source.SLOT:
+            base = export("base_export") << _BASE_UNIT_BITS
+        outside = index >= operand("rows")
+        note(FaultCode.INDEX_OUT_OF_RANGE, outside, index)
+        addresses = base + np.where(outside, 0, index) * operand("pitch")
+        sizes = np.broadcast_to(np.asarray(operand("length"), np.int64), hits.shape)
+        if get["offset_enable"]:
+            offset = export("offset_export") << get["offset_shift"]
+            beyond = offset >= get["clip"]
+            note(FaultCode.ROW_OUT_OF_BOUNDS, beyond, offset)
+            offset = np.where(beyond, 0, offset)
+            addresses = addresses + offset
+            sizes = np.minimum(sizes, get["clip"] - offset)
+        addresses &= self.address_mask
+        unmapped = self.memory.find(addresses, sizes) < 0
+        note(FaultCode.READ_DECODE_ERROR, unmapped, addresses)
+        return _Rows(hits, addresses, sizes)
