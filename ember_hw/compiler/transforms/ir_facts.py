@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NoReturn, cast
+from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc
 from ember_hw.errors import CompileError
@@ -18,6 +19,8 @@ NOALIAS = "ember.noalias"
 OFFLOAD = "ember.offload"
 #: String attribute of a loop that a pass left as it was: why.
 REMARK = "ember.remark"
+
+AnyConstant: TypeAlias = IntegerAttr | DenseIntOrFPElementsAttr
 
 
 def refuse(op: Operation, what: str, rule: str, found: object) -> NoReturn:
@@ -89,6 +92,22 @@ def host_value(value: SSAValue) -> SSAValue | None:
     return None
 
 
+def is_all_true(mask: SSAValue) -> bool:
+    """Whether the mask, or the constant stream of it, is a constant without a false lane."""
+    owner = strip_stream(mask).owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+        return False
+    return all(bool(lane) for lane in owner.value.get_values())
+
+
+def nest_root(loop: Operation) -> Operation:
+    """Return the outermost loop around the loop, itself included."""
+    while not isinstance(parent := loop.parent_op(), func.FuncOp):
+        assert parent is not None, "a loop outside a function"
+        loop = parent
+    return loop
+
+
 def memref_root(value: SSAValue) -> SSAValue:
     """Trace views to the memref they look into."""
     while isinstance(value.owner, memref.SubviewOp | memref.CastOp | memref.ReinterpretCastOp):
@@ -123,6 +142,34 @@ def unit_inner_stride(type_: Attribute) -> bool:
         return False
     strides = cast("MemRefType[Attribute]", type_).get_strides()
     return strides is not None and bool(strides) and strides[-1] == 1
+
+
+def entry_constant(function: func.FuncOp, value: AnyConstant, name: str) -> SSAValue:
+    """Return a constant at the start of the function: one that is there already, or a new one."""
+    block = function.body.block
+    last: Operation | None = None
+    for op in block.ops:
+        if op.regions:
+            break
+        if isinstance(op, arith.ConstantOp):
+            if op.value == value:
+                return op.result
+            last = op
+    new = arith.ConstantOp(value)
+    new.result.name_hint = name
+    Rewriter.insert_op(new, InsertPoint.after(last) if last else InsertPoint.at_start(block))
+    return new.result
+
+
+def index_constant(function: func.FuncOp, value: int) -> SSAValue:
+    """Return the `index` constant at the start of the function."""
+    return entry_constant(function, IntegerAttr.from_index_int_value(value), f"c{value}")
+
+
+def erase(op: Operation) -> None:
+    """Remove an op whose results nothing uses."""
+    op.detach()
+    op.erase()
 
 
 def copy_hint(source: SSAValue, target: SSAValue) -> None:

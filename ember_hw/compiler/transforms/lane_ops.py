@@ -1,0 +1,128 @@
+"""Which execute-side ops have a vector form, and the plan of a callback's vectorisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, func, math, memref
+from xdsl.ir import Operation, SSAValue
+
+from ember_hw.compiler.dialects import slc
+from ember_hw.compiler.transforms.ir_facts import (
+    may_alias,
+    memref_root,
+    nest_root,
+    unit_inner_stride,
+    value_name,
+)
+
+#: Ops of `arith` that work lane by lane on vectors. (xDSL's compare and select take no vectors.)
+_ARITH_LANE_OPS = (
+    arith.AddfOp,
+    arith.SubfOp,
+    arith.MulfOp,
+    arith.DivfOp,
+    arith.NegfOp,
+    arith.MaximumfOp,
+    arith.MinimumfOp,
+    arith.MaxnumfOp,
+    arith.MinnumfOp,
+    arith.AddiOp,
+    arith.SubiOp,
+    arith.MuliOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+    arith.MaxSIOp,
+    arith.MinSIOp,
+)
+
+
+class NotVectorizableError(Exception):
+    """A loop or callback has no vector form; the text says why. Caught by the passes that ask."""
+
+
+def is_lane_op(op: Operation) -> bool:
+    """Whether the op works lane by lane when its operands are vectors."""
+    return isinstance(op, _ARITH_LANE_OPS) or op.name.startswith(f"{math.Math.name}.")
+
+
+@dataclass
+class CallbackPlan:
+    """
+    Checks one callback of a loop whose induction variable becomes a vector.
+
+    Parameters
+    ----------
+    induction : set of SSAValue
+        Values in the callback that are the loop's induction variable.
+    lanes : set of SSAValue
+        Values that become vectors; `check` adds the results computed from them.
+    """
+
+    induction: set[SSAValue] = field(default_factory=set[SSAValue])
+    lanes: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    def check(self, callback: slc.CallbackOp) -> None:
+        """
+        Follow the vectors through the callback.
+
+        Raises
+        ------
+        NotVectorizableError
+            An op on the way has no vector form, an access isn't contiguous in the induction variable, or
+            a store or a load of stored memory doesn't keep to one cell for each lane.
+        """
+        if callback.res:
+            raise NotVectorizableError("its callback has results")
+        for op in callback.body.block.ops:
+            if op.regions:
+                raise NotVectorizableError(f"its callback holds {op.name!r}")
+            if isinstance(op, slc.FromStreamOp | slc.YieldOp):
+                continue
+            if isinstance(op, memref.StoreOp):
+                if not self._is_lane_access(op, op.indices, op.memref):
+                    raise NotVectorizableError("a store doesn't have the induction variable as its last index")
+            elif isinstance(op, memref.LoadOp):
+                if self._is_lane_access(op, op.indices, op.memref):
+                    self.lanes.add(op.res)
+            elif any(operand in self.induction for operand in op.operands):
+                raise NotVectorizableError(f"{op.name!r} computes with the induction variable")
+            elif any(operand in self.lanes for operand in op.operands):
+                if not is_lane_op(op):
+                    raise NotVectorizableError(f"{op.name!r} has no vector form")
+                self.lanes.update(op.results)
+            elif not (op.name.startswith((f"{arith.Arith.name}.", f"{math.Math.name}."))):
+                raise NotVectorizableError(f"its callback holds {op.name!r}")
+        _check_cells(callback)
+
+    def _is_lane_access(self, op: Operation, indices: Sequence[SSAValue], memory: SSAValue) -> bool:
+        """Whether lanes access neighbours; False if all lanes access one cell."""
+        *outer, last = indices
+        if any(index in self.induction or index in self.lanes for index in outer) or last in self.lanes:
+            raise NotVectorizableError(f"{op.name!r} isn't contiguous in the induction variable")
+        if last not in self.induction:
+            return False
+        if not unit_inner_stride(memory.type):
+            raise NotVectorizableError(f"{value_name(memory)} has no unit stride in its last dimension")
+        return True
+
+
+def _check_cells(callback: slc.CallbackOp) -> None:
+    """Raise unless each lane keeps to its own cell of each stored memref."""
+    accesses = [op for op in callback.body.block.ops if isinstance(op, memref.StoreOp | memref.LoadOp)]
+    function = nest_root(callback).parent_op()
+    assert isinstance(function, func.FuncOp)
+    for store in accesses:
+        if not isinstance(store, memref.StoreOp):
+            continue
+        for other in accesses:
+            same = memref_root(store.memref) is memref_root(other.memref)
+            if same and (store.memref is not other.memref or tuple(store.indices) != tuple(other.indices)):
+                name = value_name(memref_root(store.memref))
+                raise NotVectorizableError(f"stored memref {name} is accessed at two places")
+            if not same and may_alias(memref_root(store.memref), memref_root(other.memref), function):
+                raise NotVectorizableError(
+                    f"stored memref {value_name(store.memref)} may overlap {value_name(other.memref)}"
+                )
