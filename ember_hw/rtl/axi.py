@@ -1,0 +1,93 @@
+"""Signatures of the AXI ports, named as the specification names the signals. Ref: AMBA AXI protocol, IHI 0022, A2 and B1."""
+
+from __future__ import annotations
+
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from ember_hw import registers
+from ember_hw.config import AcceleratorConfig
+from ember_hw.rtl.layouts import tag_bits
+
+
+class Response(enum.Enum, shape=2):
+    """BRESP and RRESP."""
+
+    OKAY = 0
+    EXCLUSIVE_OKAY = 1
+    SLAVE_ERROR = 2
+    DECODE_ERROR = 3
+
+
+class Burst(enum.Enum, shape=2):
+    """ARBURST."""
+
+    FIXED = 0
+    INCREMENTING = 1
+    WRAPPING = 2
+
+
+class LiteSignature(wiring.Signature):
+    """AXI4-Lite with 32-bit data, seen from the manager."""
+
+    def __init__(self):
+        super().__init__(
+            {
+                "awaddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "awprot": Out(3),
+                "awvalid": Out(1),
+                "awready": In(1),
+                "wdata": Out(32),
+                "wstrb": Out(4),
+                "wvalid": Out(1),
+                "wready": In(1),
+                "bresp": In(Response),
+                "bvalid": In(1),
+                "bready": Out(1),
+                "araddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "arprot": Out(3),
+                "arvalid": Out(1),
+                "arready": In(1),
+                "rdata": In(32),
+                "rresp": In(Response),
+                "rvalid": In(1),
+                "rready": Out(1),
+            }
+        )
+
+
+class ReadSignature(wiring.Signature):
+    """The read channels of AXI4, seen from the manager; ARID is the read's tag.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives the widths of address, data and ID.
+    """
+
+    def __init__(self, config: AcceleratorConfig):
+        self.config = config
+        super().__init__(
+            {
+                "arid": Out(tag_bits(config)),
+                "araddr": Out(config.address_width_bits),
+                "arlen": Out(8),
+                "arsize": Out(3),
+                "arburst": Out(Burst),
+                "arlock": Out(1),
+                "arcache": Out(4),
+                "arprot": Out(3),
+                "arqos": Out(4),
+                "arvalid": Out(1),
+                "arready": In(1),
+                "rid": In(tag_bits(config)),
+                "rdata": In(config.data_width_bits),
+                "rresp": In(Response),
+                "rlast": In(1),
+                "rvalid": In(1),
+                "rready": Out(1),
+            }
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReadSignature) and self.config == other.config

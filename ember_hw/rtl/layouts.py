@@ -1,0 +1,152 @@
+"""Payloads of the streams between the blocks of the access unit, each defined here once.
+
+Stream rules, for every stream of the unit: a payload moves in a cycle where `valid` and `ready` are both high; `valid`
+never waits for `ready`; the payload holds while `valid` is high and `ready` is low.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import signed
+from amaranth.lib import data
+
+from ember_hw import isa
+from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
+from ember_hw.registers import FaultCode
+
+
+def record_layout(path: str, config: AcceleratorConfig) -> data.StructLayout:
+    """Return a microcode record as a layout whose members are the ISA's fields, in the ISA's order."""
+    members: dict[str, object] = {}
+    for f in isa.layouts(config)[path].fields:
+        if f.choices is not None:
+            members[f.name] = f.choices
+        elif f.kind is isa.FieldKind.SIGNED:
+            members[f.name] = signed(f.width_bits)
+        else:
+            members[f.name] = f.width_bits
+    return data.StructLayout(members)
+
+
+def values_layout(config: AcceleratorConfig) -> data.ArrayLayout:
+    """Return the exports of a traversal unit: `config.exports` values."""
+    return data.ArrayLayout(VALUE_WIDTH_BITS, config.exports)
+
+
+def token_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return what leaves a traversal unit: event bits of its level and those above, and its exports."""
+    return data.StructLayout({"events": config.events, "exports": values_layout(config)})
+
+
+def entry_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return one entry of a loop: its parent token, the first induction value, and how far the bound is.
+
+    `left` is upper - lower - 1 - step: its sign says that the first iteration is the last. `void`: the parent's loop
+    was empty, this one is not entered. `empty`: entered without an iteration.
+    """
+    return data.StructLayout(
+        {
+            "events": config.events,
+            "exports": values_layout(config),
+            "lower": VALUE_WIDTH_BITS,
+            "left": signed(VALUE_WIDTH_BITS + 2),
+            "void": 1,
+            "empty": 1,
+        }
+    )
+
+
+def iteration_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return one step of a loop, before its loads.
+
+    `iterates`: the induction value is real. `ghost`: only stream 0 is loaded, for the NEXT value of the step before.
+    `last`: the entry's last step that leaves the unit.
+    """
+    return data.StructLayout(
+        {
+            "events": config.events,
+            "induction": VALUE_WIDTH_BITS,
+            "iterates": 1,
+            "ghost": 1,
+            "last": 1,
+        }
+    )
+
+
+def load_layout() -> data.StructLayout:
+    """Return one stream's part of a step: whether it loads, whether the line is new, the byte within the line."""
+    return data.StructLayout({"use": 1, "new": 1, "offset": (LINE_BYTES - 1).bit_length()})
+
+
+def step_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return one step of a loop that waits for its loads."""
+    return data.StructLayout(
+        {
+            "iteration": iteration_layout(config),
+            "loads": data.ArrayLayout(load_layout(), config.streams_per_unit),
+        }
+    )
+
+
+def line_address_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a line's number: a byte address without the byte within the line."""
+    return config.address_width_bits - (LINE_BYTES - 1).bit_length()
+
+
+def beat_count_bits(config: AcceleratorConfig) -> int:
+    """Return the width that holds a burst's number of beats."""
+    return max(config.max_burst_beats, config.line_beats).bit_length()
+
+
+def tag_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a read's tag: one bit for the client, then the burst or the stream."""
+    clients = max(config.outstanding_reads, config.traversal_units * config.streams_per_unit)
+    return 1 + max(1, (clients - 1).bit_length())
+
+
+def read_request_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a read of the memory port: byte address, beats, tag, hint. Reads of one tag return in order."""
+    return data.StructLayout(
+        {
+            "address": config.address_width_bits,
+            "beats": beat_count_bits(config),
+            "tag": tag_bits(config),
+            "hint": isa.Hint,
+        }
+    )
+
+
+def read_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a beat that memory returned: its read's tag, data, whether it is the read's last, and RRESP."""
+    return data.StructLayout(
+        {"tag": tag_bits(config), "data": config.data_width_bits, "last": 1, "response": 2}
+    )
+
+
+def descriptor_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a row to fetch: byte address (a multiple of the bus width) and length in bytes, 1 or more."""
+    return data.StructLayout({"address": config.address_width_bits, "length": 16, "hint": isa.Hint})
+
+
+def bundle_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a bundle of the control queue: selected events of one leaf token, its scalars, and whether it is the last."""
+    return data.StructLayout(
+        {
+            "events": config.events,
+            "scalars": data.ArrayLayout(VALUE_WIDTH_BITS, config.bundle_scalars),
+            "last": 1,
+        }
+    )
+
+
+def row_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a beat of the data queue: data, how many of its bytes are the row's, whether it is the row's last."""
+    return data.StructLayout(
+        {"data": config.data_width_bits, "bytes": config.bus_bytes.bit_length(), "last": 1}
+    )
+
+
+def fault_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a fault: its code, where it happened, and the address or value that caused it."""
+    return data.StructLayout(
+        {"code": FaultCode, "unit": 8, "stream": 8, "address": max(config.address_width_bits, 64)}
+    )

@@ -1,0 +1,160 @@
+"""The host's view: AXI4-Lite registers, counters and the microcode window, as `ember_hw.registers` maps them."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ember_hw import isa, registers
+from ember_hw.config import AcceleratorConfig
+from ember_hw.registers import State
+from ember_hw.rtl import axi
+from ember_hw.rtl.layouts import fault_layout
+
+COUNTER_BITS = 48
+
+
+class RegisterFile(wiring.Component):
+    """Answers the AXI4-Lite port, one access at a time.
+
+    A write takes two cycles from its later half, a read three. Answered with SLVERR, and without effect: an address
+    that holds nothing, a write to what is read-only, a write that is not of all four bytes, a start or a microcode write
+    while a program runs or buffers are being cleared.
+
+    Members
+    -------
+    bus : AXI4-Lite, subordinate
+    state, fault : in
+        What STATUS, FAULT and FAULT_ADDRESS show.
+    start, abort : out
+        Strobes, one cycle.
+    counter_select : out; counter_value : in
+        The counter asked for; its value one cycle later.
+    microcode_address, microcode_write, microcode_write_data : out; microcode_read_data : in
+        The window on `MicrocodeMemory`.
+    """
+
+    def __init__(self, *, config: AcceleratorConfig):
+        self.config = config
+        super().__init__(
+            {
+                "bus": In(axi.LiteSignature()),
+                "state": In(State),
+                "fault": In(fault_layout(config)),
+                "start": Out(1),
+                "abort": Out(1),
+                "counter_select": Out(range(len(registers.Counter))),
+                "counter_value": In(COUNTER_BITS),
+                "microcode_address": Out(range(registers.MICROCODE_WORDS)),
+                "microcode_write": Out(1),
+                "microcode_write_data": Out(32),
+                "microcode_read_data": In(32),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        bus = self.bus
+        write_address = Signal(registers.ADDRESS_WIDTH_BITS)
+        write_data = Signal(32)
+        write_strobe = Signal(4)
+        have_address = Signal()
+        have_data = Signal()
+        read_address = Signal(registers.ADDRESS_WIDTH_BITS)
+        reading = Signal(3)  # one-hot: select, wait for memories, answer
+
+        at_rest = Signal()
+        m.d.comb += at_rest.eq(
+            (self.state == State.IDLE) | (self.state == State.DONE) | (self.state == State.FAULTED)
+        )
+
+        m.d.comb += [
+            bus.awready.eq(~have_address & ~bus.bvalid),
+            bus.wready.eq(~have_data & ~bus.bvalid),
+            bus.arready.eq((reading == 0) & ~bus.rvalid),
+        ]
+        with m.If(bus.awvalid & bus.awready):
+            m.d.sync += [write_address.eq(bus.awaddr), have_address.eq(1)]
+        with m.If(bus.wvalid & bus.wready):
+            m.d.sync += [write_data.eq(bus.wdata), write_strobe.eq(bus.wstrb), have_data.eq(1)]
+
+        write_now = Signal()
+        in_window = Signal()
+        m.d.comb += [
+            write_now.eq(have_address & have_data & ~bus.bvalid),
+            in_window.eq(write_address >= registers.MICROCODE_ADDRESS),
+            self.microcode_write_data.eq(write_data),
+        ]
+        with m.If(write_now):
+            m.d.sync += [
+                have_address.eq(0),
+                have_data.eq(0),
+                bus.bvalid.eq(1),
+                bus.bresp.eq(axi.Response.SLAVE_ERROR),
+            ]
+            with m.If(write_strobe == 0b1111):
+                with m.If(in_window & at_rest):
+                    m.d.comb += self.microcode_write.eq(1)
+                    m.d.sync += bus.bresp.eq(axi.Response.OKAY)
+                with m.Elif(write_address == registers.CONTROL.address):
+                    wants_start = write_data[0]
+                    with m.If(~wants_start | at_rest):
+                        m.d.comb += [self.start.eq(wants_start), self.abort.eq(write_data[1])]
+                        m.d.sync += bus.bresp.eq(axi.Response.OKAY)
+        with m.If(bus.bvalid & bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += [read_address.eq(bus.araddr), reading.eq(1)]
+        with m.Elif(reading[2]):
+            m.d.sync += reading.eq(0)
+        with m.Else():
+            # The window has one address: a write that takes it delays the read by a cycle.
+            with m.If(~(reading[0] & self.microcode_write)):
+                m.d.sync += reading.eq(reading << 1)
+
+        word = read_address[2:]
+        with m.If(self.microcode_write):
+            m.d.comb += self.microcode_address.eq(write_address[2:])
+        with m.Else():
+            m.d.comb += self.microcode_address.eq(word)
+        m.d.comb += self.counter_select.eq(read_address[3:])
+
+        high_word = Signal(COUNTER_BITS - 32)
+        fault_address = self.fault.address
+        with m.If(reading[2]):
+            m.d.sync += [bus.rvalid.eq(1), bus.rresp.eq(axi.Response.OKAY)]
+            counters_end = registers.COUNTERS_ADDRESS + 8 * len(registers.Counter)
+            with m.If(read_address >= registers.MICROCODE_ADDRESS):
+                m.d.sync += bus.rdata.eq(self.microcode_read_data)
+            with m.Elif(
+                (read_address >= registers.COUNTERS_ADDRESS) & (read_address < counters_end)
+            ):
+                with m.If(read_address[2]):
+                    m.d.sync += bus.rdata.eq(high_word)
+                with m.Else():
+                    m.d.sync += [
+                        bus.rdata.eq(self.counter_value),
+                        high_word.eq(self.counter_value[32:]),
+                    ]
+            with m.Else(), m.Switch(read_address[2:]):
+                for register, value in (
+                    (registers.MAGIC, registers.MAGIC_VALUE),
+                    (registers.ISA_VERSION, isa.ISA_VERSION),
+                    (registers.CONFIG_HASH, self.config.hash()),
+                    (registers.STATUS, self.state),
+                    (registers.FAULT_ADDRESS_LOW, fault_address[:32]),
+                    (registers.FAULT_ADDRESS_HIGH, fault_address[32:]),
+                ):
+                    with m.Case(register.address // 4):
+                        m.d.sync += bus.rdata.eq(value)
+                with m.Case(registers.FAULT.address // 4):
+                    m.d.sync += bus.rdata.eq(
+                        self.fault.code | (self.fault.unit << 8) | (self.fault.stream << 16)
+                    )
+                with m.Default():
+                    m.d.sync += [bus.rdata.eq(0), bus.rresp.eq(axi.Response.SLAVE_ERROR)]
+        with m.If(bus.rvalid & bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+        return m

@@ -1,0 +1,1 @@
+"""Tests of the access unit's blocks, in Amaranth's simulator."""
