@@ -1,1 +1,44 @@
-"""Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator."""
+"""Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
+
+The public API: `compile`, `open_device`, `load`, `AcceleratorConfig`. Each is imported when it is first
+used, so that importing the package is quick.
+
+Examples
+--------
+::
+
+    program = ember_hw.compile(torch.nn.EmbeddingBag(1000, 64, mode="sum"), (indices, offsets))
+    with ember_hw.open_device("verilator") as device:
+        pooled = device.run(program, (indices, offsets))
+        print(device.report)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ember_hw.compiler import compile
+    from ember_hw.compiler.program_file import load
+    from ember_hw.config import AcceleratorConfig
+    from ember_hw.host.device import open_device
+
+__all__ = ["AcceleratorConfig", "compile", "load", "open_device"]
+
+_HOMES = {
+    "AcceleratorConfig": "ember_hw.config",
+    "compile": "ember_hw.compiler",
+    "load": "ember_hw.compiler.program_file",
+    "open_device": "ember_hw.host.device",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ember_hw' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Callback, Operand
+from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.kernels import KERNELS, Calls, Output, Update, Variables
 from ember_hw.isa import Event, Microcode, Source, event_bit
@@ -308,6 +309,40 @@ class ExecuteSide:
             if symbol not in outputs:
                 raise ProgramError(f"output {symbol!r} must be written by a callback, and isn't")
         return outputs
+
+
+def unpack_bundles(
+    bundles: NDArray[np.uint8], config: AcceleratorConfig
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Take bundles apart as they come from the control queue.
+
+    Parameters
+    ----------
+    bundles : uint8 (N, bundle_bytes)
+        Event bits lowest, then the scalars without a gap, little-endian.
+    config : AcceleratorConfig
+        Gives their number.
+
+    Returns
+    -------
+    events : uint32 (N,)
+        Event bits.
+    scalars : uint32 (N, bundle_scalars)
+        Scalars.
+    """
+    count, width = bundles.shape[0], config.bundle_bytes + 8
+    padded = np.zeros((count, width), np.uint8)
+    padded[:, : config.bundle_bytes] = bundles
+
+    def bits(first: int, number: int) -> NDArray[np.uint32]:
+        words = np.ndarray((count,), "<u8", padded, first // 8, (width,))
+        kept = (words >> np.uint64(first % 8)) & np.uint64((1 << number) - 1)
+        return kept.astype(np.uint32)
+
+    scalars = np.empty((count, config.bundle_scalars), np.uint32)
+    for i in range(config.bundle_scalars):
+        scalars[:, i] = bits(config.events + VALUE_WIDTH_BITS * i, VALUE_WIDTH_BITS)
+    return bits(0, config.events), scalars
 
 
 def _events_in_order(levels: int) -> list[tuple[Event, int]]:

@@ -188,8 +188,8 @@ class Variables:
         Parameters
         ----------
         updates : sequence of (int64 (M,), Update)
-            The times, ascending and all distinct between entries of one variable, at which each
-            update happens. Times count from the chunk's beginning.
+            The times, ascending, at which each update happens, counted from the chunk's beginning.
+            Updates of the same time happen in the order of the sequence.
         """
         for variable, values in self._values.items():
             self._now[variable] = int(values[-1])

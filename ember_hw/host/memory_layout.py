@@ -126,7 +126,7 @@ class MemoryLayout:
                 f"(address_width_bits {self.config.address_width_bits} of config "
                 f"{self.config.name!r}), not {end:#x}"
             )
-        self.next_address = end
+        self.next_address = base + max(data.size, 1)  # empty regions have distinct addresses too
         return Region(symbol, base, data, num_bytes, rows, pitch)
 
 
@@ -146,7 +146,7 @@ class ResidentTable:
     def __init__(self, layout: MemoryLayout, symbol: str, table: NDArray[Any]) -> None:
         self.table = table
         self.region = layout.place_table(symbol, table)
-        copied = not np.shares_memory(self.region.data, table) and table.size > 0
+        copied = not np.may_share_memory(self.region.data, table)
         self._copy = (
             self.region.data.view(table.dtype).reshape(self.region.rows, self.region.pitch)
             if copied

@@ -1,0 +1,216 @@
+"""The backend `verilator`: the access unit's Verilog, simulated cycle by cycle with its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError
+from ember_hw.host.backends import memory_model, pushes_of, sink_model
+from ember_hw.host.execute import Chunk, unpack_bundles
+from ember_hw.host.launch import Launch
+from ember_hw.host.report import counted
+from ember_hw.isa import ISA_VERSION
+from ember_hw.registers import (
+    CONFIG_HASH,
+    CONTROL,
+    CONTROL_START,
+    FAULT,
+    FAULT_ADDRESS_HIGH,
+    FAULT_ADDRESS_LOW,
+    MAGIC,
+    MAGIC_VALUE,
+    MICROCODE_ADDRESS,
+    STATUS,
+    Counter,
+    FaultCode,
+    State,
+    counter_address,
+    describe_fault,
+)
+from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
+from ember_hw.rtl.emit_verilog import emit_verilog
+from ember_hw.rtl.layouts import tag_bits
+from ember_hw.sim.build import ModelShape, build_model
+from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
+from ember_hw.sim.options import IdealMemory, Pushes
+
+#: Reads of STATUS that a reset may take; each takes several cycles, buffers are cleared in 4,096.
+_RESET_POLLS = 4096
+
+
+class Backend:
+    """Runs launches on the Verilator model.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        The access unit; its model is built once on a machine and kept in the cache.
+    memory, sink : optional
+        A name, or an object of `ember_hw.sim.options`.
+    seed : int
+        Seed of registers without an initial value.
+    optimise : bool
+        Build the fast model; the other one builds in half the time and runs several times slower.
+    max_idle_cycles : int
+        Cycles without any handshake after which a run is given up.
+    progress : callable, optional
+        Told what a cold build does next.
+
+    Raises
+    ------
+    ToolError
+        Verilator or the C++ compiler is missing.
+    DeviceError
+        The model doesn't answer as the access unit of this config.
+    """
+
+    def __init__(
+        self,
+        config: AcceleratorConfig,
+        *,
+        memory: Any = "ideal",
+        sink: Any = "ideal",
+        seed: int = 1,
+        optimise: bool = True,
+        max_idle_cycles: int = 100_000,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.config = config
+        self._memory = memory_model(memory)
+        self._make_sink = sink_model(sink)
+        self._seed = seed
+        self._max_idle_cycles = max_idle_cycles
+        latency = self._memory.latency_cycles
+        self.memory = (
+            f"{self._memory.name} (latency {latency})"
+            if isinstance(self._memory, IdealMemory)
+            else self._memory.name
+        )
+        self.sink = self._make_sink(Pushes()).name
+        shape = ModelShape(
+            bus_bytes=config.bus_bytes,
+            bundle_bytes=config.bundle_bytes,
+            event_bits=config.events,
+            id_bits=tag_bits(config),
+            address_bits=config.address_width_bits,
+        )
+        self._library = build_model(
+            emit_verilog(config), shape, optimise=optimise, progress=progress
+        )
+        self._model: VerilatorModel | None = None
+        self._words: list[int | None] = []
+        self._open_model()
+
+    def execute(self, launch: Launch) -> Iterator[Chunk]:
+        """Run a launch; see `ember_hw.host.device.Backend`."""
+        model = self._open_model()
+        has_ended = False
+        try:
+            model.set_sink(
+                self._make_sink(pushes_of(launch.callbacks, launch.microcode, self.config))
+            )
+            model.unmap_regions()
+            for region in launch.regions:
+                model.map_region(region.data, region.base)
+            self._write_microcode(model, launch.microcode.encode())
+            model.write_register(CONTROL.address, CONTROL_START)
+            while not has_ended:
+                result = model.run(max_idle_cycles=self._max_idle_cycles)
+                if result.state is RunState.IDLE_TIMEOUT:
+                    self._refuse_idle(model)
+                if result.state is RunState.PROGRAM_ENDED:
+                    self._check_state(model)
+                    has_ended = True
+                events, scalars = unpack_bundles(result.bundles, self.config)
+                yield Chunk(events, scalars, result.row_beats, result.row_last)
+        except SimulationError:
+            # A model that failed is of no further use; the next launch opens another.
+            self.close()
+            raise
+        finally:
+            if not has_ended and self._model is not None:
+                self._reset(model)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the hardware's counters."""
+        model = self._open_model()
+        values: dict[Counter, int] = {}
+        for counter in Counter:
+            address = counter_address(counter)
+            low = model.read_register(address)  # latches the high word
+            values[counter] = low | model.read_register(address + 4) << 32
+        return counted(values)
+
+    def close(self) -> None:
+        """Free the model."""
+        if self._model is not None:
+            self._model.close()
+        self._model = None
+
+    def _open_model(self) -> VerilatorModel:
+        if self._model is None:
+            self._model = VerilatorModel(self._library, memory=self._memory, seed=self._seed)
+            self._reset(self._model)
+            self._check_identity(self._model)
+        return self._model
+
+    def _reset(self, model: VerilatorModel) -> None:
+        """Reset the unit and await that it is idle; it then holds no microcode."""
+        model.reset()
+        self._words = []
+        for _ in range(_RESET_POLLS):
+            if model.read_register(STATUS.address) == State.IDLE:
+                return
+        state = State(model.read_register(STATUS.address))
+        raise DeviceError(f"state after a reset must be IDLE, not {state.name}")
+
+    def _check_identity(self, model: VerilatorModel) -> None:
+        for register, expected in (
+            (MAGIC, MAGIC_VALUE),
+            (ISA_VERSION_REGISTER, ISA_VERSION),
+            (CONFIG_HASH, self.config.hash()),
+        ):
+            found = model.read_register(register.address)
+            if found != expected:
+                raise DeviceError(
+                    f"register {register.name} must be {expected:#x} for config "
+                    f"{self.config.name!r}, not {found:#x}"
+                )
+
+    def _write_microcode(self, model: VerilatorModel, words: list[int]) -> None:
+        """Write the words that the unit doesn't hold yet."""
+        held = self._words or [None] * len(words)
+        self._words = []  # unknown, should a write fail
+        for number, (word, old) in enumerate(zip(words, held, strict=True)):
+            if word != old:
+                model.write_register(MICROCODE_ADDRESS + 4 * number, word)
+        self._words = [*words]
+
+    def _check_state(self, model: VerilatorModel) -> None:
+        """Refuse an end that isn't DONE."""
+        state = State(model.read_register(STATUS.address) & 7)
+        if state is State.FAULTED:
+            fault = model.read_register(FAULT.address)
+            code = FaultCode(fault & 0x1F)
+            unit, stream = fault >> 8 & 0xFF, fault >> 16 & 0xFF
+            address = model.read_register(FAULT_ADDRESS_LOW.address)
+            address |= model.read_register(FAULT_ADDRESS_HIGH.address) << 32
+            raise DeviceError(
+                describe_fault(code, unit, stream, address),
+                code=int(code),
+                unit=unit,
+                stream=stream,
+                address=address,
+            )
+        if state is not State.DONE:
+            raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
+
+    def _refuse_idle(self, model: VerilatorModel) -> NoReturn:
+        state = State(model.read_register(STATUS.address) & 7)
+        counters = ", ".join(f"{name} {value}" for name, value in self.facts().items())
+        raise DeviceError(
+            f"the access unit must go on, but nothing moved for {self._max_idle_cycles} cycles in "
+            f"state {state.name}: {counters}"
+        )

@@ -1,0 +1,243 @@
+"""Devices: one interface over every backend that runs programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, Self
+
+from ember_hw.compiler.program import Program
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.host.execute import Chunk, ExecuteSide
+from ember_hw.host.launch import OUTPUT, Launch, LoadedProgram, is_torch, make_request
+from ember_hw.host.report import Report, config_facts
+
+#: Module of each backend; it has a class `Backend`. Imported when a device is opened.
+BACKENDS = {
+    "interpreter": "ember_hw.host.backends.interpreter",
+    "verilator": "ember_hw.host.backends.verilator",
+}
+
+
+class Backend(Protocol):
+    """What runs launches: an access unit, or something that behaves like one.
+
+    After `execute` ended, by an error too, the next one starts afresh.
+    """
+
+    config: AcceleratorConfig
+    #: Memory model and execute side that drains the queues, as the report names them.
+    memory: str
+    sink: str
+
+    def execute(self, launch: Launch) -> Iterator[Chunk]:
+        """Run a launch and yield what its queues deliver.
+
+        The cut between two chunks may fall anywhere, also between a bundle and its rows. The arrays
+        of a chunk are the consumer's until it asks for the next.
+
+        Raises
+        ------
+        DeviceError
+            The program stopped on a fault.
+        """
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return attributes of `Report` for the launch that ended, as far as the backend counts them."""
+        ...
+
+    def close(self) -> None:
+        """Free what the backend holds; closing twice is no error."""
+        ...
+
+
+class Device:
+    """Runs programs on a backend.
+
+    Parameters
+    ----------
+    name : str
+        Name of the backend.
+    backend : Backend
+        The backend, which the device closes.
+
+    Examples
+    --------
+    ::
+
+        with open_device("interpreter") as device:
+            pooled = device.run(program, (indices, offsets))
+            print(device.report)
+    """
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        self.name = name
+        self._backend: Backend | None = backend
+        self.config = backend.config
+        self._loaded: LoadedProgram | None = None
+        self._report: Report | None = None
+
+    @property
+    def report(self) -> Report:
+        """What the latest run did.
+
+        Raises
+        ------
+        DeviceError
+            No run has ended, or the latest one failed.
+        """
+        if self._report is None:
+            raise DeviceError("report must be read after a run that ended without an error")
+        return self._report
+
+    def load(self, program: Program) -> None:
+        """Bring a program's tables into the device's memory; `run` does so where it wasn't done.
+
+        Raises
+        ------
+        ProgramError
+            The program is for another config, or its tables don't fit.
+        """
+        self._open()
+        if program.config.hash() != self.config.hash():
+            raise ProgramError(
+                f"program {program.name!r} must be compiled for config {self.config.name!r} "
+                f"(hash {self.config.hash():#010x}) of device {self.name!r}, "
+                f"not for {program.config.name!r} (hash {program.config.hash():#010x})"
+            )
+        self._loaded = None
+        self._loaded = LoadedProgram(program)
+
+    def reload(self, program: Program) -> None:
+        """Bring the tables in again, after their values changed.
+
+        Changes made in place are also seen without it: `run` never uses values that are out of date.
+        """
+        self.load(program)
+
+    def run(self, program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> Any:
+        """Run a program.
+
+        Parameters
+        ----------
+        program : Program
+            Compiled for the device's config.
+        inputs : sequence or mapping
+            `(indices, offsets)` or `(indices,)`, int32 or int64, NumPy or torch, in the order of the
+            module's arguments or by their names.
+
+        Returns
+        -------
+        float32 (B, embedding_dim)
+            Pooled rows: a torch tensor if the indices are one, else a NumPy array.
+
+        Raises
+        ------
+        ProgramError
+            The program is for another config, or the inputs aren't what it takes.
+        TypeError, ValueError, IndexError
+            The inputs break a rule of `normalise_request`. The device wasn't touched.
+        DeviceError
+            The access unit stopped on a fault; the next run is not affected.
+        """
+        backend = self._open()
+        self._report = None
+        if self._loaded is None or self._loaded.program is not program:
+            self.load(program)
+        elif not self._loaded.is_current():
+            self.reload(program)
+        loaded = self._loaded
+        assert loaded is not None
+        request = make_request(program, inputs)
+        launch = loaded.launch(request)
+        model: Mapping[str, Any] = program.model
+        shape = (request.num_bags, model["embedding_dim"])
+        side = ExecuteSide(program.callbacks, launch.microcode, {OUTPUT: shape})
+        for chunk in backend.execute(launch):
+            side.consume(chunk)
+        pooled = side.finish()[OUTPUT]
+
+        counted = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
+        facts = counted | backend.facts()
+        for name, value in counted.items():
+            if facts[name] != value:
+                raise DeviceError(
+                    f"{name} on the queues must be the {facts[name]} that the unit counted, "
+                    f"not {value}"
+                )
+        self._report = Report(
+            program=program.name,
+            backend=self.name,
+            memory=backend.memory,
+            sink=backend.sink,
+            lookups=int(request.offsets[-1]),
+            seed=program.seed,
+            versions=dict(program.versions),
+            **config_facts(self.config),
+            **facts,
+        )
+        indices = inputs[model["indices_name"]] if isinstance(inputs, Mapping) else None
+        if is_torch(indices if indices is not None else next(iter(inputs))):
+            import torch
+
+            return torch.from_numpy(pooled)
+        return pooled
+
+    def close(self) -> None:
+        """Free the backend; every later run is refused."""
+        if self._backend is not None:
+            self._backend.close()
+        self._backend = None
+        self._loaded = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> Backend:
+        if self._backend is None:
+            raise DeviceError(f"device {self.name!r} must be open, and was closed")
+        return self._backend
+
+
+def open_device(
+    backend: str,
+    *,
+    config: AcceleratorConfig | None = None,
+    memory: Any = "ideal",
+    sink: Any = "ideal",
+    **options: Any,
+) -> Device:
+    """Open a device.
+
+    Parameters
+    ----------
+    backend : str
+        "interpreter": microcode in NumPy, no timing. "verilator": the access unit's Verilog,
+        simulated cycle by cycle; the first use of a config on a machine compiles it.
+    config : AcceleratorConfig, optional
+        The access unit; the default config if absent.
+    memory : str or memory model
+        "ideal" (latency 100 cycles), or an object of `ember_hw.sim.options`.
+    sink : str or sink model
+        The execute side that drains the queues: "ideal", "core-like", or an object of
+        `ember_hw.sim.options`.
+    **options
+        What the backend's class `Backend` takes besides.
+
+    Raises
+    ------
+    ValueError
+        There is no backend, memory or sink of that name.
+    ToolError
+        A tool that the backend needs is missing.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    module = import_module(BACKENDS[backend])
+    chosen = AcceleratorConfig() if config is None else config
+    return Device(backend, module.Backend(chosen, memory=memory, sink=sink, **options))
