@@ -18,7 +18,9 @@ from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.torch_graph import (
     bind_arguments,
     describe,
+    is_fixed,
     same_size,
+    size_expression,
     value_of,
 )
 from ember_hw.errors import CompileError, UnsupportedError
@@ -291,10 +293,11 @@ def _size_limits(
     constraints = cast(Any, program).range_constraints
     for node in nodes:
         for dimension, size in enumerate(value_of(node).shape):
-            if isinstance(size, int):
-                limits.append((node.name, dimension, size, size))
+            expression = size_expression(size)
+            if is_fixed(expression):
+                limits.append((node.name, dimension, int(expression), int(expression)))
                 continue
-            bounds: Any = constraints.get(size.node.expr)
+            bounds: Any = constraints.get(expression)
             if bounds is None:
                 continue
             smallest = int(bounds.lower) if bounds.lower > _LARGEST_USUAL_LOWER_BOUND else 0

@@ -56,10 +56,16 @@ def value_of(argument: Any) -> Any:
     return argument.meta.get("val") if isinstance(argument, torch.fx.Node) else argument
 
 
-def same_size(left: Any, right: Any) -> bool:
-    """Tell whether two sizes, symbolic or not, are the same for every run of the graph."""
-    return bool(_expression(left) - _expression(right) == 0)
-
-
-def _expression(size: Any) -> Any:
+def size_expression(size: Any) -> Any:
+    """Give the formula of a size: an int, or a sympy expression, which may be a number as well."""
     return size if isinstance(size, int) else size.node.expr
+
+
+def is_fixed(expression: Any) -> bool:
+    """Tell whether a `size_expression` is one number for every run of the graph."""
+    return isinstance(expression, int) or bool(expression.is_Integer)
+
+
+def same_size(left: Any, right: Any) -> bool:
+    """Tell whether two sizes are the same for every run of the graph."""
+    return bool(size_expression(left) - size_expression(right) == 0)
