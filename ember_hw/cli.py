@@ -123,6 +123,58 @@ class Steps:
         self._text = ""
 
 
+def load_model(model: str) -> tuple[Any, Any]:
+    """Run FILE.py and return what NAME is there, and its `example_inputs` (None without).
+
+    Raises
+    ------
+    ValueError
+        `model` isn't FILE.py:NAME, or the file has no such name.
+    CompileError
+        The file raises an exception.
+    """
+    import runpy
+
+    from ember_hw.errors import CompileError
+
+    file, colon, name = model.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise ValueError(f"model must be FILE.py:NAME, not {model!r}")
+    if not Path(file).is_file():
+        raise ValueError(f"model must name a file that exists, not {file!r}")
+    sys.path.insert(0, str(Path(file).resolve().parent))  # as `python FILE.py` does
+    try:
+        names = runpy.run_path(file)
+    except Exception as error:
+        raise CompileError(
+            f"{file} must run without an exception, not end with {type(error).__name__}: {error}"
+        ) from error
+    if name not in names:
+        known = [one for one in names if not one.startswith("_")]
+        raise ValueError(f"{file} must define {name!r}; it defines {', '.join(known) or 'nothing'}")
+    return names[name], names.get("example_inputs")
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays of an .npz file by name, in their order.
+
+    Raises
+    ------
+    ValueError
+        The file is another one, or holds Python objects.
+    """
+    import zipfile
+
+    import numpy as np
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
+        )
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
 @app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the table's values.", min=0)] = 0,
@@ -177,6 +229,74 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+@app.command("compile")
+def compile_(
+    model: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="A module in a file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the program goes.")],
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Example inputs, an .npz with one array for each in order; "
+            "otherwise FILE.py's `example_inputs`.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    opt_level: Annotated[int, typer.Option("--opt-level", "-O", min=0, max=3)] = 3,
+    config: Config = "default",
+    as_json: Json = False,
+) -> None:
+    """Compile a PyTorch module to a program for the access unit."""
+    with Steps() as step:
+        step(f"loading {model}")
+        import ember_hw
+
+        module, examples = load_model(model)
+        if inputs is not None:
+            examples = tuple(read_arrays(inputs).values())
+        step("compiling")
+        program = ember_hw.compile(
+            module, examples, opt_level=opt_level, config=read_config(config)
+        )
+        step(f"writing {output}")
+        program.save(output)
+    facts = {
+        "program": str(output),
+        "bytes": output.stat().st_size,
+        "opt_level": program.opt_level,
+        "config": program.config.name,
+        "microcode_words": len(program.microcode.encode()),
+        "ir_lines": {level: len(text.splitlines()) for level, text in program.ir.items()},
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        for name, value in facts.items():
+            typer.echo(f"{name.replace('_', ' '):<24}{value}")
+
+
+@app.command()
+def verilog(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
+    config: Config = "default",
+) -> None:
+    """Write the access unit as Verilog with flat AXI names, and the config it was made for."""
+    with Steps() as step:
+        step("converting Amaranth to Verilog")
+        from ember_hw.rtl.emit_verilog import TOP_NAME, emit_verilog
+
+        parameters = read_config(config)
+        text = emit_verilog(parameters)
+    output.mkdir(parents=True, exist_ok=True)
+    written = {
+        f"{TOP_NAME}.v": text,
+        "config.json": json.dumps(parameters.to_dict(), indent=2) + "\n",
+    }
+    for name, content in written.items():
+        (output / name).write_text(content)
+        typer.echo(str(output / name))
+
+
 @app.command()
 def asm(
     source: Annotated[
@@ -198,19 +318,27 @@ def asm(
 @app.command()
 def disasm(
     source: Annotated[
-        Path, typer.Argument(help="Words of a microcode.", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(help="A program, or words of a microcode.", exists=True, dir_okay=False),
     ],
     config: Config = "default",
 ) -> None:
-    """Disassemble microcode: words in, text out."""
+    """Disassemble microcode; `--config` is that of bare words, a program knows its own."""
+    import zipfile
+
+    from ember_hw.compiler.program import Program
     from ember_hw.errors import AssemblyError
     from ember_hw.isa import Microcode, disassemble
 
-    content = source.read_bytes()
-    if len(content) % 4:
-        raise AssemblyError(f"{source} must hold whole 32-bit words, not {len(content)} bytes")
-    words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
-    typer.echo(disassemble(Microcode.decode(words, read_config(config))), nl=False)
+    if zipfile.is_zipfile(source):
+        microcode = Program.load(source).microcode
+    else:
+        content = source.read_bytes()
+        if len(content) % 4:
+            raise AssemblyError(f"{source} must hold whole 32-bit words, not {len(content)} bytes")
+        words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
+        microcode = Microcode.decode(words, read_config(config))
+    typer.echo(disassemble(microcode), nl=False)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,19 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import ember_hw as package
 from ember_hw import cli
+from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import microcode_words
+from ember_hw.demo import run as demo_run
+from ember_hw.demo.tests.results import a_result
+from ember_hw.errors import CompileError
+from ember_hw.isa import Microcode, microcode_words
 
 
 @pytest.fixture
@@ -27,6 +34,11 @@ def ember_hw(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+def an_empty_program() -> Program:
+    config = AcceleratorConfig.preset("tiny")
+    return Program(name="empty", config=config, opt_level=2, microcode=Microcode(config))
+
+
 def test_microcode_survives_the_assembler(ember_hw, tmp_path: Path, capsys) -> None:
     text, words = tmp_path / "bag.txt", tmp_path / "bag.bin"
     text.write_text("unit0: enable=1 step=2 lower_immediate=-3\n")
@@ -35,6 +47,13 @@ def test_microcode_survives_the_assembler(ember_hw, tmp_path: Path, capsys) -> N
     capsys.readouterr()
     assert ember_hw("disasm", words, "--config", "tiny") == 0
     assert "unit0: enable=1 " in capsys.readouterr().out
+
+
+def test_program_is_disassembled_with_its_own_config(ember_hw, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "bag.ember"
+    an_empty_program().save(path)
+    assert ember_hw("disasm", path) == 0
+    assert "header: " in capsys.readouterr().out
 
 
 def test_config_comes_from_a_file(tmp_path: Path) -> None:
@@ -80,3 +99,74 @@ def test_doctor_reports_json(ember_hw, capsys) -> None:
     assert {"python", "torch", "verilator", "yosys", "perl"} <= {
         c["tool"] for c in report["checks"]
     }
+
+
+def test_verdict_of_the_demo_is_the_exit_code(
+    ember_hw, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    picture = tmp_path / "demo.png"
+    monkeypatch.setattr(demo_run, "run", lambda seed, step: a_result(seed=seed))
+    assert ember_hw("demo", "--seed", 4, "--plot", picture, "--json") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["seed"] == 4
+    assert "drawing" in shown.err
+    assert picture.exists()
+    monkeypatch.setattr(demo_run, "run", lambda seed, step: a_result(mismatches=1))
+    assert ember_hw("demo", "--plot", picture) == 1
+    assert "WRONG" in capsys.readouterr().out
+
+
+def test_compile_takes_module_and_examples_from_the_file(
+    ember_hw, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    calls: list[tuple[object, Any]] = []
+
+    def compile_(module: object, examples: Any, **_: object) -> Program:
+        calls.append((module, examples))
+        return an_empty_program()
+
+    monkeypatch.setattr(package, "compile", compile_, raising=False)
+    source, inputs = tmp_path / "model.py", tmp_path / "inputs.npz"
+    source.write_text("bag = 'a bag'\nexample_inputs = (1, 2)\n")
+    program = tmp_path / "bag.ember"
+    assert ember_hw("compile", f"{source}:bag", "-o", program, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["opt_level"] == 2
+    assert Program.load(program).name == "empty"
+
+    np.savez(inputs, indices=np.arange(3), offsets=np.zeros(1, np.int64))
+    assert ember_hw("compile", f"{source}:bag", "-o", program, "--inputs", inputs) == 0
+    (_, from_file), (_, from_arrays) = calls
+    assert from_file == (1, 2)
+    assert [array.tolist() for array in from_arrays] == [[0, 1, 2], [0]]
+
+
+def test_model_that_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
+    def refusal(model: str) -> str:
+        with pytest.raises((ValueError, CompileError)) as error:
+            cli.load_model(model)
+        return str(error.value)
+
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text("bag = 1\n")
+    bad.write_text("1 / 0\n")
+    assert refusal("model.py") == "model must be FILE.py:NAME, not 'model.py'"
+    assert refusal("no.py:bag") == "model must name a file that exists, not 'no.py'"
+    assert refusal(f"{good}:bug") == f"{good} must define 'bug'; it defines bag"
+    assert refusal(f"{bad}:bag") == (
+        f"{bad} must run without an exception, not end with ZeroDivisionError: division by zero"
+    )
+
+
+def test_inputs_that_are_no_npz_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.npy"
+    np.save(path, np.arange(3))
+    expected = f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        cli.read_arrays(path)
+
+
+@pytest.mark.rtl
+def test_verilog_comes_with_its_config(ember_hw, tmp_path: Path) -> None:
+    assert ember_hw("verilog", "--config", "tiny", "-o", tmp_path / "out") == 0
+    assert "module access_unit(" in (tmp_path / "out" / "access_unit.v").read_text()
+    assert cli.read_config(str(tmp_path / "out" / "config.json")).name == "tiny"
