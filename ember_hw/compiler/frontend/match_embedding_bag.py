@@ -260,12 +260,12 @@ def _table(
     program: ExportedProgram, kinds: dict[str, Any], bag: Node, weight: Node
 ) -> tuple[str, NDArray[np.float32]]:
     where = f"in {describe(bag)}"
-    spec = kinds.get(weight.name)
-    if spec is None or spec.kind is InputKind.USER_INPUT:
+    spec = kinds[weight.name]
+    if spec.kind is InputKind.USER_INPUT:
         _refuse(
             bag,
-            f"weight must be a parameter or buffer of the model, not "
-            f"{'computed' if spec is None else 'an input'}, {where}",
+            f"weight must be a parameter or buffer of the model, not the input {weight.name!r}, "
+            f"{where}",
         )
     stored: Any = program.state_dict.get(spec.target)
     if stored is None:

@@ -99,13 +99,18 @@ def _as_tensors(example_inputs: Sequence[Any] | torch.Tensor | None) -> tuple[An
             f"example_inputs must be a tuple of tensors for a module, not "
             f"{type(example_inputs).__name__}"
         )
-    return tuple(
-        torch.tensor(value)
-        if isinstance(value, np.ndarray)
-        else value.detach().clone()
-        if isinstance(value, torch.Tensor)
-        else value
-        for value in example_inputs
+    return tuple(_copy_example(position, value) for position, value in enumerate(example_inputs))
+
+
+def _copy_example(position: int, value: Any) -> torch.Tensor | None:
+    if value is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray):
+        return torch.tensor(value)
+    raise TypeError(
+        f"example_inputs[{position}] must be a tensor, an array or None, not {type(value).__name__}"
     )
 
 

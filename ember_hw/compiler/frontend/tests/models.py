@@ -1,4 +1,7 @@
+# pyright: basic, reportIncompatibleMethodOverride=false
 """Models that the front end must refuse, or read with care."""
+
+from typing import Any
 
 import torch
 from torch import nn
@@ -9,9 +12,10 @@ FILE = __file__
 class Wrapped(nn.Module):
     """A bag in a submodule, next to parameters that nothing uses."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any):
         super().__init__()
-        self.user = nn.EmbeddingBag(10, 4, **{"mode": "sum", **options})
+        options = {"mode": "sum", **options}
+        self.user = nn.EmbeddingBag(10, 4, **options)
         self.unused = nn.Linear(2, 2)
 
     def forward(self, ids, ends):

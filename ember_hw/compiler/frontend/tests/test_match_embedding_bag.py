@@ -223,21 +223,15 @@ def test_other_outputs_of_the_operator_are_refused():
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "inputs", "found"),
-    [
-        (models.TableAsInput, (IDS, ENDS, torch.ones(10, 4)), "an input"),
-        (models.ScaledTable, (IDS, ENDS), "computed"),
-    ],
-)
-def test_table_that_is_no_parameter_is_refused(model, inputs, found):
-    caught = _refused(model(), *inputs)
-    line = _line(model.forward, "embedding_bag(")
-    if found == "computed":
-        line = _line(model.forward, "weight * 2")
-        assert str(caught.value) == f"node 'mul' (aten.mul.Tensor) at {line} {OP_RULE}"
-    else:
-        assert str(caught.value) == (
-            f"weight must be a parameter or buffer of the model, not {found}, in node "
-            f"'embedding_bag' ({BAG}) at {line}"
-        )
+def test_table_as_input_is_refused():
+    line = _line(models.TableAsInput.forward, "embedding_bag(")
+    assert str(_refused(models.TableAsInput(), IDS, ENDS, torch.ones(10, 4)).value) == (
+        f"weight must be a parameter or buffer of the model, not the input 'table', in node "
+        f"'embedding_bag' ({BAG}) at {line}"
+    )
+
+
+def test_computed_table_is_refused():
+    line = _line(models.ScaledTable.forward, "weight * 2")
+    caught = _refused(models.ScaledTable(), IDS, ENDS)
+    assert str(caught.value) == f"node 'mul' (aten.mul.Tensor) at {line} {OP_RULE}"

@@ -122,6 +122,8 @@ def test_transposed_weight_is_copied():
 
 
 class _BufferTable(torch.nn.Module):
+    rows: torch.Tensor
+
     def __init__(self, persistent):
         super().__init__()
         self.register_buffer("rows", torch.arange(40.0).reshape(10, 4), persistent=persistent)
@@ -189,6 +191,12 @@ def test_other_examples_are_refused(examples, kind):
     text = f"example_inputs must be a tuple of tensors for a module, not {kind}"
     with _refuses(TypeError, text):
         import_module(_bag(), examples)
+
+
+def test_example_of_another_kind_is_refused():
+    text = "example_inputs[1] must be a tensor, an array or None, not list"
+    with _refuses(TypeError, text):
+        import_module(_bag(), (IDS, [0, 2]))
 
 
 def test_module_that_torch_cannot_export_is_refused():
