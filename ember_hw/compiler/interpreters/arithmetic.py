@@ -1,0 +1,286 @@
+"""Meaning of the host's `arith` and `math` ops, on scalars and lane by lane on vectors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IndexType, IntegerType, VectorType, i1
+from xdsl.ir import Attribute, Operation
+
+from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
+from ember_hw.compiler.interpreters.values import constant, dtype_of, wrap_to
+
+__all__ = ["ARITHMETIC", "divide_signed", "maximum", "minimum"]
+
+ARITHMETIC = Handlers()
+
+
+def divide_signed(a: Any, b: Any) -> Any:
+    """Quotient rounded to zero; a zero divisor raises ZeroDivisionError."""
+    quotient = _floor_divide(a, b)
+    return quotient + ((quotient * b != a) & ((a < 0) != (b < 0)))
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    if np.any(np.equal(b, 0)):
+        raise ZeroDivisionError("divisor must be other than 0, not 0")
+    return a // b
+
+
+def _ceil_divide(a: Any, b: Any) -> Any:
+    return -_floor_divide(-a, b)
+
+
+def _remainder_signed(a: Any, b: Any) -> Any:
+    return a - divide_signed(a, b) * b
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """Larger float: NaN if one is NaN, and +0.0 of zeros of both signs."""
+    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))[()]
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """Smaller float: NaN if one is NaN, and -0.0 of zeros of both signs."""
+    return -maximum(-a, -b)
+
+
+def _ordered(a: Any, b: Any) -> Any:
+    return (a == a) & (b == b)
+
+
+def _not(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: np.logical_not(compare(a, b))
+
+
+def _differs_ordered(a: Any, b: Any) -> Any:
+    return (a < b) | (a > b)
+
+
+_INTEGER_BINARY: dict[type[Operation], tuple[Callable[[Any, Any], Any], Any]] = {
+    # op: on Python integers, on integer vectors
+    arith.AddiOp: (operator.add, operator.add),
+    arith.SubiOp: (operator.sub, operator.sub),
+    arith.MuliOp: (operator.mul, operator.mul),
+    arith.DivSIOp: (divide_signed, divide_signed),
+    arith.FloorDivSIOp: (_floor_divide, _floor_divide),
+    arith.CeilDivSIOp: (_ceil_divide, _ceil_divide),
+    arith.RemSIOp: (_remainder_signed, _remainder_signed),
+    arith.MaxSIOp: (max, np.maximum),
+    arith.MinSIOp: (min, np.minimum),
+    arith.AndIOp: (operator.and_, operator.and_),
+    arith.OrIOp: (operator.or_, operator.or_),
+    arith.XOrIOp: (operator.xor, operator.xor),
+    arith.ShLIOp: (operator.lshift, operator.lshift),
+    arith.ShRSIOp: (operator.rshift, operator.rshift),
+}
+
+_FLOAT_BINARY: dict[type[Operation], Callable[[Any, Any], Any]] = {
+    arith.AddfOp: operator.add,
+    arith.SubfOp: operator.sub,
+    arith.MulfOp: operator.mul,
+    arith.DivfOp: operator.truediv,
+    arith.MaximumfOp: maximum,
+    arith.MinimumfOp: minimum,
+    arith.MaxnumfOp: np.fmax,
+    arith.MinnumfOp: np.fmin,
+    math.PowFOp: np.power,
+    math.CopySignOp: np.copysign,
+    math.Atan2Op: np.arctan2,
+}
+
+_FLOAT_UNARY: dict[type[Operation], Callable[[Any], Any]] = {
+    arith.NegfOp: operator.neg,
+    math.AbsFOp: np.abs,
+    math.AtanOp: np.arctan,
+    math.CeilOp: np.ceil,
+    math.CosOp: np.cos,
+    math.Exp2Op: np.exp2,
+    math.ExpM1Op: np.expm1,
+    math.ExpOp: np.exp,
+    math.FloorOp: np.floor,
+    math.Log10Op: np.log10,
+    math.Log1pOp: np.log1p,
+    math.Log2Op: np.log2,
+    math.LogOp: np.log,
+    math.RoundEvenOp: np.rint,
+    math.SinOp: np.sin,
+    math.SqrtOp: np.sqrt,
+    math.TanhOp: np.tanh,
+    math.TruncOp: np.trunc,
+}
+
+_INTEGER_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+_FLOAT_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "false": lambda a, b: (a != a) & (a == a),
+    "oeq": operator.eq,
+    "ogt": operator.gt,
+    "oge": operator.ge,
+    "olt": operator.lt,
+    "ole": operator.le,
+    "one": _differs_ordered,
+    "ord": _ordered,
+    "ueq": _not(_differs_ordered),
+    "ugt": _not(operator.le),
+    "uge": _not(operator.lt),
+    "ult": _not(operator.ge),
+    "ule": _not(operator.gt),
+    "une": operator.ne,
+    "uno": _not(_ordered),
+    "true": lambda a, b: (a != a) | (a == a),
+}
+
+
+def _binary(op: Operation, lowering: Lowering, compute: Callable[[Any, Any], Any]) -> Step:
+    (lhs, rhs), target = lowering.slots(op.operands), lowering.slot(op.results[0])
+
+    def run(frame: Frame) -> None:
+        frame[target] = compute(frame[lhs], frame[rhs])
+
+    return run
+
+
+def _unary(op: Operation, lowering: Lowering, compute: Callable[[Any], Any]) -> Step:
+    source, target = lowering.slot(op.operands[0]), lowering.slot(op.results[0])
+
+    def run(frame: Frame) -> None:
+        frame[target] = compute(frame[source])
+
+    return run
+
+
+@ARITHMETIC.register(arith.ConstantOp)
+def _constant(op: arith.ConstantOp, lowering: Lowering) -> None:
+    lowering.preset(lowering.slot(op.result), constant(op.value))
+
+
+@ARITHMETIC.register(*_INTEGER_BINARY)
+def _integer_binary(op: Operation, lowering: Lowering) -> Step:
+    on_scalars, on_vectors = _INTEGER_BINARY[type(op)]
+    type_ = op.results[0].type
+    if isinstance(type_, VectorType):
+        return _binary(op, lowering, on_vectors)
+    if isinstance(type_, IndexType):
+        return _binary(op, lowering, on_scalars)
+    wrap = wrap_to(type_)
+    return _binary(op, lowering, lambda a, b: wrap(on_scalars(a, b)))
+
+
+@ARITHMETIC.register(*_FLOAT_BINARY)
+def _float_binary(op: Operation, lowering: Lowering) -> Step:
+    return _binary(op, lowering, _FLOAT_BINARY[type(op)])
+
+
+@ARITHMETIC.register(*_FLOAT_UNARY)
+def _float_unary(op: Operation, lowering: Lowering) -> Step:
+    return _unary(op, lowering, _FLOAT_UNARY[type(op)])
+
+
+def _as_unsigned(type_: Attribute) -> Callable[[Any], Any]:
+    """Return the function that reads a signed value of this type as unsigned."""
+    if isinstance(type_, VectorType):
+        dtype = dtype_of(type_.element_type)
+        if dtype == np.bool_:
+            return lambda value: value
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        return lambda value: value.view(unsigned)
+    width = type_.width.data if isinstance(type_, IntegerType) else 64
+    mask = (1 << width) - 1
+    return lambda value: value & mask
+
+
+@ARITHMETIC.register(arith.CmpiOp)
+def _compare_integers(op: arith.CmpiOp, lowering: Lowering) -> Step:
+    name = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+    compare = _INTEGER_COMPARE[name[-2:]]
+    if name[0] == "u" or op.lhs.type == i1:
+        # A signed i1 is 0 or -1, so signed order of bools is the unsigned one reversed.
+        if name[0] == "s":
+            return _binary(op, lowering, lambda a, b: compare(b, a))
+        unsigned = _as_unsigned(op.lhs.type)
+        return _binary(op, lowering, lambda a, b: compare(unsigned(a), unsigned(b)))
+    return _binary(op, lowering, compare)
+
+
+@ARITHMETIC.register(arith.CmpfOp)
+def _compare_floats(op: arith.CmpfOp, lowering: Lowering) -> Step:
+    compare = _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]]
+    if isinstance(op.lhs.type, VectorType):
+        return _binary(op, lowering, compare)
+    return _binary(op, lowering, lambda a, b: bool(compare(a, b)))
+
+
+@ARITHMETIC.register(arith.SelectOp)
+def _select(op: arith.SelectOp, lowering: Lowering) -> Step:
+    condition, if_true, if_false = lowering.slots(op.operands)
+    target = lowering.slot(op.result)
+
+    def run(frame: Frame) -> None:
+        frame[target] = frame[if_true if frame[condition] else if_false]
+
+    return run
+
+
+@ARITHMETIC.register(arith.IndexCastOp, arith.ExtSIOp, arith.TruncIOp)
+def _cast_integer(op: Operation, lowering: Lowering) -> Step:
+    source, target = op.operands[0].type, op.results[0].type
+    if isinstance(target, VectorType):
+        dtype = dtype_of(target.element_type)
+        return _unary(op, lowering, lambda value: value.astype(dtype))
+    wrap = wrap_to(target)
+    if source == i1:
+        return _unary(op, lowering, lambda value: wrap(-int(value)))
+    return _unary(op, lowering, wrap)
+
+
+@ARITHMETIC.register(arith.ExtUIOp)
+def _extend_unsigned(op: arith.ExtUIOp, lowering: Lowering) -> Step:
+    unsigned, target = _as_unsigned(op.input.type), op.result.type
+    if isinstance(target, VectorType):
+        dtype = dtype_of(target.element_type)
+        return _unary(op, lowering, lambda value: unsigned(value).astype(dtype))
+    wrap = wrap_to(target)
+    return _unary(op, lowering, lambda value: wrap(int(unsigned(value))))
+
+
+@ARITHMETIC.register(arith.SIToFPOp)
+def _signed_to_float(op: arith.SIToFPOp, lowering: Lowering) -> Step:
+    target = op.result.type
+    if isinstance(target, VectorType):
+        dtype = dtype_of(target.element_type)
+        return _unary(op, lowering, lambda value: value.astype(dtype))
+    convert = dtype_of(target).type
+    signed = (lambda value: -int(value)) if op.input.type == i1 else int
+    # np.float32(int) rounds twice, by way of float64; an int64 scalar is rounded once.
+    return _unary(op, lowering, lambda value: np.int64(signed(value)).astype(convert))
+
+
+@ARITHMETIC.register(arith.FPToSIOp)
+def _float_to_signed(op: arith.FPToSIOp, lowering: Lowering) -> Step:
+    target = op.result.type
+    if isinstance(target, VectorType):
+        dtype = dtype_of(target.element_type)
+        return _unary(op, lowering, lambda value: np.trunc(value).astype(dtype))
+    wrap = wrap_to(target)
+    return _unary(op, lowering, lambda value: wrap(int(value)))
+
+
+@ARITHMETIC.register(arith.ExtFOp, arith.TruncFOp)
+def _cast_float(op: Operation, lowering: Lowering) -> Step:
+    target = op.results[0].type
+    if isinstance(target, VectorType):
+        dtype = dtype_of(target.element_type)
+        return _unary(op, lowering, lambda value: value.astype(dtype))
+    return _unary(op, lowering, dtype_of(target).type)

@@ -1,0 +1,219 @@
+"""
+Meaning of `dlc`: an access agent that walks the units, an execute agent that runs cases.
+
+The execute agent pops a token, runs its case, which pops the operands in order, and ends at the
+done token. Variables are registers of the execute side and live as long as the function runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import IsTerminator
+from xdsl.utils.hints import isa
+
+from ember_hw.compiler.dialects import dlc
+from ember_hw.compiler.interpreters.access import ACCESS, AccessProgram
+from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
+from ember_hw.compiler.interpreters.queues import (
+    DONE,
+    Counts,
+    Entry,
+    Execute,
+    Push,
+    Queue,
+    Schedule,
+    run_agents,
+)
+from ember_hw.errors import CheckError
+
+__all__ = ["AccessSource", "DlcMachine", "Receive", "receive_exactly"]
+
+AccessSource: TypeAlias = "Callable[[Frame, int], Iterator[Push]]"
+"""Starts one access program on a frame, with rows of so many elements an entry."""
+
+Receive: TypeAlias = "Callable[[Attribute, int, list[Entry]], Any]"
+"""Gives the value a case pops: type popped, token, entries of the operand."""
+
+
+def receive_exactly(type_: Attribute, token: int, entries: list[Entry]) -> Any:
+    """Return the popped value if it was pushed with the type that is popped."""
+    if entries[0].type != type_:
+        raise CheckError(
+            f"type popped in case {token} must be the type pushed {entries[0].type}, not {type_}"
+        )
+    if isinstance(type_, MemRefType):
+        return np.concatenate([entry.value for entry in entries])
+    return entries[0].value
+
+
+@dataclass(frozen=True)
+class _Pop:
+    """A pop of a case: type popped and slot filled."""
+
+    type: Attribute
+    slot: int
+
+
+class DlcMachine:
+    """
+    The two sides of one function, shared by all access/execute pairs in it.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of every pair.
+    vector_length : int, optional
+        Elements of one entry of a row; None takes the widest vector of the execute program, or
+        1 without vectors.
+    access : sequence of AccessSource, optional
+        What to run in place of the function's own access programs, in order.
+    receive : Receive
+        How a pop takes an operand.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        vector_length: int | None = None,
+        *,
+        access: Sequence[AccessSource] | None = None,
+        receive: Receive = receive_exactly,
+    ) -> None:
+        self.counts = Counts()
+        self._schedule = schedule
+        self._vector_length = vector_length
+        self._replacements = None if access is None else list(access)
+        self._receive = receive
+        self._pending: dlc.ConfigureAccessEngineOp | None = None
+        self._variables: dict[int, Any] = {}
+        handlers = Handlers(ACCESS)
+        handlers[dlc.ConfigureAccessEngineOp] = self._configure
+        handlers[dlc.ComputeLoopOp] = self._compute_loop
+        handlers[dlc.PopOperandOp] = self._misplaced_pop
+        handlers[dlc.GetVarOp] = self._get_var
+        handlers[dlc.SetVarOp] = self._set_var
+        handlers[dlc.IncrementVarOp] = self._increment_var
+        handlers[dlc.ConfigureOp] = self._marker
+        self.handlers = handlers
+
+    def _entry_elements(self, op: dlc.ComputeLoopOp) -> int:
+        """Return the elements of one entry of a row."""
+        if self._vector_length is not None:
+            return self._vector_length
+        widths = [
+            result.type.get_shape()[0]
+            for inner in op.walk()
+            for result in inner.results
+            if isa(result.type, VectorType)
+        ]
+        return max(widths, default=1)
+
+    def _configure(self, op: dlc.ConfigureAccessEngineOp, lowering: Lowering) -> None:
+        if self._pending is not None:
+            raise CheckError("access program must be followed by its compute loop, not by another")
+        self._pending = op
+
+    def _compute_loop(self, op: dlc.ComputeLoopOp, lowering: Lowering) -> Step:
+        if op.res:
+            raise CheckError(f"number of results of a compute loop must be 0, not {len(op.res)}")
+        access_op, self._pending = self._pending, None
+        if self._replacements is not None:
+            if not self._replacements:
+                raise CheckError(
+                    "number of access programs must be that of compute loops, not less"
+                )
+            start = self._replacements.pop(0)
+        elif access_op is None:
+            raise CheckError("compute loop must follow an access program, not stand alone")
+        else:
+            start = AccessProgram(access_op, lowering).start
+        cases = {
+            token: self._case(token, region.block.ops, lowering)
+            for token, region in zip(op.case_ids, op.case_regions, strict=True)
+        }
+
+        entry_elements = self._entry_elements(op)
+
+        def run(frame: Frame) -> None:
+            access = start(frame, entry_elements)
+            run_agents(access, self._execute(cases, frame), self._schedule, self.counts)
+
+        return run
+
+    def _case(self, token: int, ops: Iterable[Operation], lowering: Lowering) -> list[Step | _Pop]:
+        steps: list[Step | _Pop] = []
+        after_region = False
+        for op in ops:
+            after_region = after_region or bool(op.regions)
+            if isinstance(op, dlc.PopOperandOp):
+                if after_region:
+                    raise CheckError(
+                        f"pops of case {token} must stand before every op that has a region, "
+                        "not behind one"
+                    )
+                steps.append(_Pop(op.result.type, lowering.slot(op.result)))
+            elif not op.has_trait(IsTerminator) and (step := lowering.step(op)) is not None:
+                steps.append(step)
+        return steps
+
+    def _execute(self, cases: dict[int, list[Step | _Pop]], frame: Frame) -> Execute:
+        while (token := (yield Queue.CONTROL)) != DONE:
+            if token not in cases:
+                raise CheckError(
+                    f"token must be a case of the compute loop "
+                    f"({', '.join(map(str, cases)) or 'none'}), not {token}"
+                )
+            for step in cases[token]:
+                if not isinstance(step, _Pop):
+                    step(frame)
+                    continue
+                entries: list[Entry] = [(yield Queue.DATA)]
+                while not entries[-1].last:
+                    entries.append((yield Queue.DATA))
+                frame[step.slot] = self._receive(step.type, token, entries)
+
+    def _misplaced_pop(self, op: dlc.PopOperandOp, lowering: Lowering) -> None:
+        parent = op.parent_op()
+        raise CheckError(
+            "dlc.pop_operand must be a direct child of a case, "
+            f"not of {parent.name if parent else 'nothing'}"
+        )
+
+    def _variable(self, number: int) -> Any:
+        if number not in self._variables:
+            raise CheckError(f"variable must be set before it is read, not variable {number}")
+        return self._variables[number]
+
+    def _get_var(self, op: dlc.GetVarOp, lowering: Lowering) -> Step:
+        number, target = op.variable, lowering.slot(op.result)
+
+        def run(frame: Frame) -> None:
+            frame[target] = self._variable(number)
+
+        return run
+
+    def _set_var(self, op: dlc.SetVarOp, lowering: Lowering) -> Step:
+        number, source = op.variable, lowering.slot(op.value)
+
+        def run(frame: Frame) -> None:
+            value = frame[source]
+            self._variables[number] = value.copy() if isinstance(value, np.ndarray) else value
+
+        return run
+
+    def _increment_var(self, op: dlc.IncrementVarOp, lowering: Lowering) -> Step:
+        number, amount = op.variable, op.increment
+
+        def run(frame: Frame) -> None:
+            self._variables[number] = self._variable(number) + amount
+
+        return run
+
+    def _marker(self, op: dlc.ConfigureOp, lowering: Lowering) -> None:
+        return None
