@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ import pytest
 
 import ember_hw as package
 from ember_hw import cli
+from ember_hw.cli.files import read_config
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import run as demo_run
 from ember_hw.demo.tests.results import a_result
-from ember_hw.errors import CompileError
 from ember_hw.isa import Microcode, microcode_words
 
 
@@ -54,21 +53,6 @@ def test_program_is_disassembled_with_its_own_config(ember_hw, tmp_path: Path, c
     an_empty_program().save(path)
     assert ember_hw("disasm", path) == 0
     assert "header: " in capsys.readouterr().out
-
-
-def test_config_comes_from_a_file(tmp_path: Path) -> None:
-    config = AcceleratorConfig.preset("tiny")
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(config.to_dict()))
-    assert cli.read_config(str(path)) == config
-
-
-def test_config_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text("data_width_bits = 64")
-    expected = f"config file {path} must be JSON, not text with: "
-    with pytest.raises(ValueError, match=re.escape(expected) + r"Expecting value: .*$"):
-        cli.read_config(str(path))
 
 
 def test_error_is_one_line_and_exit_code_1(ember_hw, tmp_path: Path, capsys) -> None:
@@ -140,33 +124,8 @@ def test_compile_takes_module_and_examples_from_the_file(
     assert [array.tolist() for array in from_arrays] == [[0, 1, 2], [0]]
 
 
-def test_model_that_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
-    def refusal(model: str) -> str:
-        with pytest.raises((ValueError, CompileError)) as error:
-            cli.load_model(model)
-        return str(error.value)
-
-    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
-    good.write_text("bag = 1\n")
-    bad.write_text("1 / 0\n")
-    assert refusal("model.py") == "model must be FILE.py:NAME, not 'model.py'"
-    assert refusal("no.py:bag") == "model must name a file that exists, not 'no.py'"
-    assert refusal(f"{good}:bug") == f"{good} must define 'bug'; it defines bag"
-    assert refusal(f"{bad}:bag") == (
-        f"{bad} must run without an exception, not end with ZeroDivisionError: division by zero"
-    )
-
-
-def test_inputs_that_are_no_npz_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "inputs.npy"
-    np.save(path, np.arange(3))
-    expected = f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
-        cli.read_arrays(path)
-
-
 @pytest.mark.rtl
 def test_verilog_comes_with_its_config(ember_hw, tmp_path: Path) -> None:
     assert ember_hw("verilog", "--config", "tiny", "-o", tmp_path / "out") == 0
     assert "module access_unit(" in (tmp_path / "out" / "access_unit.v").read_text()
-    assert cli.read_config(str(tmp_path / "out" / "config.json")).name == "tiny"
+    assert read_config(str(tmp_path / "out" / "config.json")).name == "tiny"

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from ember_hw.cli.files import load_model, read_arrays, read_config
+from ember_hw.cli.progress import Steps, notes
 from ember_hw.errors import EmberError
-
-if TYPE_CHECKING:
-    from ember_hw.config import AcceleratorConfig
 
 app = typer.Typer(
     name="ember-hw",
@@ -29,7 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 results = Console(highlight=False)
-notes = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Config = Annotated[
@@ -82,99 +79,6 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
-def read_config(name: str) -> AcceleratorConfig:
-    """Return the preset of that name, or the config in the JSON file of that path."""
-    from ember_hw.config import AcceleratorConfig
-
-    path = Path(name)
-    if path.suffix == ".json":
-        try:
-            return AcceleratorConfig.from_dict(json.loads(path.read_text()))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"config file {name} must be JSON, not text with: {error}") from None
-    return AcceleratorConfig.preset(name)
-
-
-class Steps:
-    """Shows on standard error what runs now and how long each step took."""
-
-    def __init__(self) -> None:
-        self._status = notes.status("")
-        self._text = ""
-        self._began = 0.0
-
-    def __enter__(self) -> Steps:
-        self._status.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._end("✓" if kind is None else "✗")
-        self._status.stop()
-
-    def __call__(self, text: str) -> None:
-        """End the step that runs and begin the next."""
-        self._end("✓")
-        self._text, self._began = text, time.monotonic()
-        self._status.update(f"{text} ...")
-
-    def _end(self, mark: str) -> None:
-        if self._text:
-            notes.print(f"{mark} {self._text}  {time.monotonic() - self._began:.1f} s")
-        self._text = ""
-
-
-def load_model(model: str) -> tuple[Any, Any]:
-    """Run FILE.py and return what NAME is there, and its `example_inputs` (None without).
-
-    Raises
-    ------
-    ValueError
-        `model` isn't FILE.py:NAME, or the file has no such name.
-    CompileError
-        The file raises an exception.
-    """
-    import runpy
-
-    from ember_hw.errors import CompileError
-
-    file, colon, name = model.rpartition(":")
-    if not colon or not name.isidentifier():
-        raise ValueError(f"model must be FILE.py:NAME, not {model!r}")
-    if not Path(file).is_file():
-        raise ValueError(f"model must name a file that exists, not {file!r}")
-    sys.path.insert(0, str(Path(file).resolve().parent))  # as `python FILE.py` does
-    try:
-        names = runpy.run_path(file)
-    except Exception as error:
-        raise CompileError(
-            f"{file} must run without an exception, not end with {type(error).__name__}: {error}"
-        ) from error
-    if name not in names:
-        known = [one for one in names if not one.startswith("_")]
-        raise ValueError(f"{file} must define {name!r}; it defines {', '.join(known) or 'nothing'}")
-    return names[name], names.get("example_inputs")
-
-
-def read_arrays(path: Path) -> dict[str, Any]:
-    """Return the arrays of an .npz file by name, in their order.
-
-    Raises
-    ------
-    ValueError
-        The file is another one, or holds Python objects.
-    """
-    import zipfile
-
-    import numpy as np
-
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
-        )
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
 @app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the table's values.", min=0)] = 0,
@@ -202,7 +106,7 @@ def doctor(as_json: Json = False) -> None:
     """Check every tool, print versions, and say what to do about a missing one."""
     from rich.table import Table
 
-    from ember_hw.doctor import Check, check_all, to_json
+    from ember_hw.cli.doctor import Check, check_all, to_json
 
     checks: list[Check] = []
     with notes.status("") as status:
@@ -276,6 +180,70 @@ def compile_(
 
 
 @app.command()
+def run(
+    program: Annotated[
+        Path, typer.Argument(help="What `compile` wrote.", exists=True, dir_okay=False)
+    ],
+    inputs: Annotated[
+        Path,
+        typer.Option(
+            help="An .npz: arrays with the names of the module's inputs, or unnamed ones in order.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ],
+    backend: Annotated[str, typer.Option("--backend", "-b", help="interpreter or verilator.")],
+    memory: Annotated[str, typer.Option(help="Model of the memory.")] = "ideal",
+    sink: Annotated[str, typer.Option(help="Execute side that drains the queues.")] = "ideal",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the pooled rows go, an .npy.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare with the reference.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a program on a backend and report; with --verify a difference is an error."""
+    with Steps() as step:
+        step(f"reading {program}")
+        import numpy as np
+
+        import ember_hw
+
+        loaded = ember_hw.load(program)
+        arrays: Any = read_arrays(inputs)
+        if all(name.startswith("arr_") for name in arrays):  # what numpy calls unnamed ones
+            arrays = tuple(arrays.values())
+        step(f"opening {backend} (a model is built once on a machine)")
+        with ember_hw.open_device(
+            backend, config=loaded.config, memory=memory, sink=sink
+        ) as device:
+            step("running")
+            pooled = device.run(loaded, arrays)
+            report = device.report
+        facts = report.to_dict()
+        if output is not None:
+            step(f"writing {output}")
+            np.save(output, pooled)
+        if verify:
+            step("comparing with the reference")
+            from ember_hw.demo.run import count_mismatches
+            from ember_hw.host.launch import make_request
+            from ember_hw.host.reference import exact
+
+            (table,) = loaded.tables.values()
+            facts["mismatches"] = count_mismatches(
+                pooled, exact(table, make_request(loaded, arrays))
+            )
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo(str(report))
+        if verify:
+            typer.echo(f"{'exact reference':<24}{facts['mismatches']} of {len(pooled)} bags differ")
+    if facts.get("mismatches"):
+        raise typer.Exit(1)
+
+
+@app.command()
 def verilog(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     config: Config = "default",
@@ -339,7 +307,3 @@ def disasm(
         words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
         microcode = Microcode.decode(words, read_config(config))
     typer.echo(disassemble(microcode), nl=False)
-
-
-if __name__ == "__main__":
-    main()

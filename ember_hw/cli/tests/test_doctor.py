@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from ember_hw import doctor
+from ember_hw.cli import doctor
 
 
 def test_every_required_tool_of_the_test_machine_is_found() -> None:
