@@ -1,7 +1,8 @@
 """Where tables, indices and offsets lie in the device's memory, and what a launch calls them.
 
-Regions follow each other from 1 MiB on, each on a multiple of 4096 bytes. A table is passed by
-pointer where its rows fit the bus; otherwise it is copied once into rows padded to the bus width.
+Regions follow each other from 1 MiB on, each on a multiple of 4096 bytes and filled up to whole index
+lines and bus beats. A table is passed by pointer where it has that form; otherwise it is copied once,
+its rows padded to the bus width.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class MemoryLayout:
     def __init__(self, config: AcceleratorConfig, first_address: int = BASE_ADDRESS) -> None:
         self.config = config
         self.next_address = first_address
+        # Index streams read whole lines, at level 0 those of the table too.
+        self._unit_bytes = max(LINE_BYTES, config.bus_bytes)
 
     def place_vector(self, symbol: str, array: NDArray[Any]) -> Region:
         """Place one dimension, as a copy padded to whole lines.
@@ -84,13 +87,12 @@ class MemoryLayout:
         ProgramError
             The array ends beyond the config's addresses.
         """
-        unit = max(LINE_BYTES, self.config.bus_bytes)
-        data = np.zeros(_round_up(array.nbytes, unit), np.uint8)
+        data = np.zeros(_round_up(array.nbytes, self._unit_bytes), np.uint8)
         data[: array.nbytes] = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         return self._place(symbol, data, array.nbytes, array.shape[0], 1)
 
     def place_table(self, symbol: str, table: NDArray[Any]) -> Region:
-        """Place rows, by pointer if they fit the bus, else as a padded copy.
+        """Place rows, by pointer if they need no padding, else as a padded copy.
 
         Parameters
         ----------
@@ -107,13 +109,14 @@ class MemoryLayout:
         rows, columns = table.shape
         pitch_bytes = _round_up(columns * table.itemsize, self.config.bus_bytes)
         pitch = pitch_bytes // table.itemsize
-        if pitch == columns and table.flags.c_contiguous:
+        num_bytes = rows * pitch_bytes
+        padded_bytes = _round_up(num_bytes, self._unit_bytes)
+        if pitch == columns and num_bytes == padded_bytes and table.flags.c_contiguous:
             data = table.view(np.uint8).reshape(-1)
         else:
-            padded = np.zeros((rows, pitch), table.dtype)
-            padded[:, :columns] = table
-            data = padded.view(np.uint8).reshape(-1)
-        return self._place(symbol, data, rows * pitch_bytes, rows, pitch)
+            data = np.zeros(padded_bytes, np.uint8)
+            data[:num_bytes].view(table.dtype).reshape(rows, pitch)[:, :columns] = table
+        return self._place(symbol, data, num_bytes, rows, pitch)
 
     def _place(
         self, symbol: str, data: NDArray[np.uint8], num_bytes: int, rows: int, pitch: int
@@ -148,7 +151,9 @@ class ResidentTable:
         self.region = layout.place_table(symbol, table)
         copied = not np.may_share_memory(self.region.data, table)
         self._copy = (
-            self.region.data.view(table.dtype).reshape(self.region.rows, self.region.pitch)
+            self.region.data[: self.region.num_bytes]
+            .view(table.dtype)
+            .reshape(self.region.rows, self.region.pitch)
             if copied
             else None
         )

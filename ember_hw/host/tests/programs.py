@@ -1,0 +1,157 @@
+"""Hand-assembled programs of an EmbeddingBag sum at each opt level, for tests of the host alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.program import Argument, Callback, Kernel, Operand, Patch, Program
+from ember_hw.config import AcceleratorConfig
+from ember_hw.isa import BoundSource, ElementSize, Event, Microcode, Source, event_mask
+
+# Slots of a unit with 2 streams; E0 is its first inherited value.
+IV, S0, ALU, E0 = 0, 1, 3, 4
+
+
+def bag_program(
+    table: NDArray[np.float32],
+    opt_level: int = 3,
+    *,
+    config: AcceleratorConfig | None = None,
+    index_dtype: str = "int64",
+    include_last_offset: bool = False,
+    two_dimensional: bool = False,
+) -> Program:
+    """Assemble `out[b] = sum of table[idx[off[b]:off[b + 1]]]`."""
+    config = config or AcceleratorConfig()
+    assert config.streams_per_unit == 2
+    columns = table.shape[1]
+    size = {"int32": ElementSize.BYTES_4, "int64": ElementSize.BYTES_8}[index_dtype]
+    records: dict[str, dict[str, int]] = {
+        "unit0": {
+            **_loop(0),
+            "pair": 1,
+            **{"export0": S0, "export1": ALU, "export2": IV},
+        },
+        "unit0.stream0": _stream(ElementSize.BYTES_8),
+        "unit1": {
+            "enable": 1,
+            "lower_source": Source.SLOT,
+            "lower_slot": E0,
+            "upper_source": BoundSource.SLOT,
+            "upper_slot": E0 + 1,
+            "step": 1,
+            **{"export0": S0, "export1": E0 + 2},
+        },
+        "unit1.stream0": _stream(size),
+    }
+    patches = [
+        Patch("unit0", "upper_immediate", "B"),
+        *_region("unit0.stream0", "off"),
+        *_region("unit1.stream0", "idx"),
+    ]
+    level = 1 if opt_level >= 2 else 2
+    events = [(Event.ITERATE, level)] + ([(Event.END, 1)] if opt_level == 3 else [])
+    issue = {"events": event_mask(events, config)}
+    if opt_level == 3:
+        operands = (Operand("row", 0, "f32"),)
+        key: dict[str, Any] = {"variable": 0, "initial": 0}
+    else:
+        operands = (Operand("scalar", 0, "index"),)
+        key = {"operand": 0}
+    if opt_level == 2:
+        operands += (Operand("row", 0, "f32"),)
+        issue["scalar0_export"] = 1
+    if opt_level >= 1:
+        records["row0"] = {
+            "events": event_mask([(Event.ITERATE, level)], config),
+            "length": 4 * columns,
+        }
+        patches += [
+            Patch("row0", "base", "tab"),
+            Patch("row0", "pitch", "tab.pitch", scale=4),
+            Patch("row0", "rows", "tab.rows"),
+        ]
+    if opt_level == 1:
+        lanes = min(config.bus_bytes // 4, 16)
+        records["unit2"] = {
+            **_loop(columns),
+            "step": lanes,
+            **{"export0": E0, "export1": E0 + 1, "export2": IV},
+        }
+        records["row0"] |= {
+            "length": 4 * lanes,
+            "offset_enable": 1,
+            "offset_export": 2,
+            "offset_shift": 2,
+            "clip": 4 * columns,
+        }
+        operands += (Operand("scalar", 1, "index"), Operand("row", 0, "f32"))
+        issue |= {"scalar0_export": 1, "scalar1_export": 2}
+    if opt_level == 0:
+        records["unit2"] = {
+            **_loop(columns),
+            **{"export0": E0 + 1, "export1": IV, "export2": S0},
+        }
+        records["unit2.stream0"] = {
+            **_stream(ElementSize.BYTES_4),
+            "second_enable": 1,
+            "second_slot": E0,
+        }
+        patches += _region("unit2.stream0", "tab")
+        patches += [Patch("unit2.stream0", "second_pitch", "tab.pitch", scale=4)]
+        operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32"))
+        issue |= {"scalar0_export": 0, "scalar1_export": 1, "scalar2_export": 2}
+    records["issue"] = issue
+    parameters = {
+        "output": "out",
+        "value": len(operands) - 1,
+        "key": key,
+        "column": {"operand": 1} if opt_level <= 1 else None,
+        "weight": None,
+        "updates": [],
+    }
+    kernel = Kernel("accumulate", parameters)
+    callbacks = [Callback(1, level, Event.ITERATE, operands, kernel)]
+    if opt_level == 3:
+        kernel = Kernel("update", {"updates": [{"variable": 0, "initial": 0, "add": 1}]})
+        callbacks.append(Callback(2, 1, Event.END, (), kernel))
+    symbols = {"off": "memref<?xi64>", "idx": "memref<?xi64>", "tab": "memref<?x?xf32>"}
+    return Program(
+        name="bag",
+        config=config,
+        opt_level=opt_level,
+        microcode=Microcode(config, records),
+        patches=tuple(patches),
+        arguments=tuple(Argument(*pair) for pair in {**symbols, "B": "index"}.items()),
+        callbacks=tuple(callbacks),
+        model={
+            "name": "weight",
+            "num_embeddings": table.shape[0],
+            "embedding_dim": columns,
+            "index_dtype": index_dtype,
+            "include_last_offset": include_last_offset,
+            "two_dimensional": two_dimensional,
+            "input_names": ["indices"] if two_dimensional else ["indices", "offsets"],
+            "indices_name": "indices",
+            "offsets_name": None if two_dimensional else "offsets",
+            "size_limits": [],
+        },
+        tables={"tab": table},
+        seed=7,
+        versions={"ember_hw": "0"},
+    )
+
+
+def _loop(upper: int) -> dict[str, int]:
+    return {"enable": 1, "upper_immediate": upper, "step": 1}
+
+
+def _stream(size: ElementSize) -> dict[str, int]:
+    return {"enable": 1, "size": size, "signed": 1, "slot": IV, "shift": int(size)}
+
+
+def _region(record: str, symbol: str) -> list[Patch]:
+    return [Patch(record, "base", symbol), Patch(record, "region_bytes", f"{symbol}.bytes")]
