@@ -1,0 +1,198 @@
+"""`ember-opt`: read IR text, run passes, print IR text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import (
+    ArgSpecParseError,
+    DiagnosticException,
+    PassFailedException,
+    VerifyException,
+)
+
+from ember_hw.compiler.dialects import make_context
+from ember_hw.compiler.ir_text import parse_module, rewrite_reference_text, verify_module
+from ember_hw.compiler.passes import PASSES
+from ember_hw.errors import CompileError, EmberError
+
+_SPLIT = "// -----"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0 if every part of the input went through every pass.
+    """
+    options = _argument_parser().parse_args(arguments)
+    try:
+        passes = make_passes(options.passes)
+        text, name = _read(options.file)
+        if options.reference:
+            text = rewrite_reference_text(text)
+    except (EmberError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    failed = False
+    for index, (part, lines_above) in enumerate(_parts(text, split=options.split_input_file)):
+        if index:
+            sys.stdout.write(f"{_SPLIT}\n")
+        try:
+            _run(part, lines_above, name, passes, options)
+        except (EmberError, VerifyException, PassFailedException, DiagnosticException) as error:
+            message = f"error: {' '.join(str(error).split())}\n"
+            if options.verify_diagnostics:
+                sys.stdout.write(message)
+            else:
+                sys.stderr.write(message)
+                failed = True
+    return 1 if failed else 0
+
+
+def make_passes(pipeline: str) -> list[ModulePass]:
+    """
+    Return the passes of a pipeline text such as `scf-to-slc,slc-vectorizer{vector-length=8}`.
+
+    Raises
+    ------
+    CompileError
+        A name isn't a pass, or an option isn't one of it; the message lists the choices.
+    """
+    passes: list[ModulePass] = []
+    try:
+        for spec in parse_pipeline(pipeline):
+            if spec.name not in PASSES:
+                choices = ", ".join(sorted(PASSES))
+                raise CompileError(f"pass must be one of {choices}, not {spec.name!r}")
+            passes.append(PASSES[spec.name].from_spec(spec))
+    except ArgSpecParseError as error:
+        raise CompileError(
+            f"pipeline must be pass{{option=value}},pass, not {pipeline!r}"
+        ) from error
+    except ValueError as error:
+        raise CompileError(f"options in {pipeline!r} must fit their passes: {error}") from error
+    return passes
+
+
+def run_passes(
+    context: Context,
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    *,
+    verify_each: bool = True,
+    print_after_all: TextIO | None = None,
+) -> None:
+    """
+    Run passes over a module in place.
+
+    Parameters
+    ----------
+    context : Context
+        The dialects.
+    module : ModuleOp
+        Verified IR.
+    passes : sequence of ModulePass
+        Run in this order.
+    verify_each : bool
+        Whether to verify the module after each pass.
+    print_after_all : text stream, optional
+        Where to print the IR after each pass.
+    """
+    for module_pass in passes:
+        module_pass.apply(context, module)
+        if print_after_all is not None:
+            print_after_all.write(f"{_SPLIT} IR after {module_pass.name}\n{module}\n")
+        if verify_each:
+            verify_module(module)
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ember-opt", description="Reads IR text, runs passes, prints IR text."
+    )
+    parser.add_argument("file", nargs="?", default="-", help="IR text; - or nothing reads stdin")
+    parser.add_argument(
+        "-p", "--passes", default="", help="passes in order: name,name{option=value}"
+    )
+    parser.add_argument(
+        "--print-ir-after-all", action="store_true", help="IR after each pass, to stderr"
+    )
+    parser.add_argument(
+        "--print-generic", action="store_true", help="print the generic form of every op"
+    )
+    parser.add_argument(
+        "--verify-each",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="verify the IR after each pass",
+    )
+    parser.add_argument(
+        "--split-input-file", action="store_true", help=f"parts between lines '{_SPLIT}'"
+    )
+    parser.add_argument(
+        "--verify-diagnostics", action="store_true", help="print errors instead of failing"
+    )
+    parser.add_argument(
+        "--reference", action="store_true", help="accept the printed form of the reference"
+    )
+    return parser
+
+
+def _read(file: str) -> tuple[str, str]:
+    if file == "-":
+        return sys.stdin.read(), "<stdin>"
+    return Path(file).read_text(encoding="utf-8"), file
+
+
+def _parts(text: str, *, split: bool) -> list[tuple[str, int]]:
+    """Return the parts of the text and the number of lines above each."""
+    if not split:
+        return [(text, 0)]
+    parts: list[tuple[str, int]] = []
+    lines_above = 0
+    for part in text.split(_SPLIT):
+        parts.append((part, lines_above))
+        lines_above += part.count("\n")
+    return parts
+
+
+def _run(
+    text: str,
+    lines_above: int,
+    name: str,
+    passes: Sequence[ModulePass],
+    options: argparse.Namespace,
+) -> None:
+    context = make_context()
+    module = parse_module("\n" * lines_above + text, name, context)
+    run_passes(
+        context,
+        module,
+        passes,
+        verify_each=options.verify_each,
+        print_after_all=sys.stderr if options.print_ir_after_all else None,
+    )
+    Printer(sys.stdout, print_generic_format=options.print_generic).print_op(module)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
