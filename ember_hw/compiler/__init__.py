@@ -1,1 +1,144 @@
 """The compiler: scf loops in, access-unit microcode and execute-side kernels out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.nn import Module
+
+    from ember_hw.compiler.frontend import EmbeddingBagSpec
+    from ember_hw.compiler.program import JsonValue, Program
+    from ember_hw.config import AcceleratorConfig
+
+__all__ = ["compile"]
+
+#: A vector is one beat of the bus: parts of rows begin on multiples of its width.
+_FLOAT32_BYTES = 4
+
+
+def compile(
+    module: Module | ExportedProgram,
+    example_inputs: Sequence[Any] | None = None,
+    opt_level: int = 3,
+    config: AcceleratorConfig | None = None,
+    verify: Literal["every-pass"] | None = None,
+) -> Program:
+    """Compile a model for an access unit.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or torch.export.ExportedProgram
+        An EmbeddingBag of mode sum, or a model that is one.
+    example_inputs : sequence of tensors or arrays, optional
+        A call of the module; ranks and dtypes count. Not needed for an exported program.
+    opt_level : int
+        0 sends elements, 1 vectors, 2 rows, 3 rows without their indices.
+    config : AcceleratorConfig, optional
+        The access unit; by default ``AcceleratorConfig()``.
+    verify : "every-pass", optional
+        Run the IR after every pass and the access program in the interpreters, on a small seeded
+        request, against the exact reference.
+
+    Returns
+    -------
+    Program
+        Microcode, kernels, table, and the IR text of every level.
+
+    Raises
+    ------
+    UnsupportedError
+        The model holds something else; the message names the torch node.
+    CompileError
+        The model can't become a program.
+    AssemblyError
+        The program doesn't fit the config.
+    CheckError
+        A pass broke a rule of the IR, or (with `verify`) the result.
+    ValueError
+        `opt_level` or `verify` is none of the above.
+
+    Examples
+    --------
+    >>> import torch
+    >>> bag = torch.nn.EmbeddingBag(1000, 64, mode="sum")
+    >>> program = compile(bag, (torch.tensor([1, 2, 4]), torch.tensor([0, 2])))
+    >>> sorted(program.ir)
+    ['au', 'dlc', 'scf', 'slc', 'slcvec']
+    """
+    # Here and not above: torch and xDSL take seconds to import, and `compiler.program` needs neither.
+    from dataclasses import replace
+
+    from xdsl.dialects.func import FuncOp
+
+    from ember_hw.compiler.backend.allocate import allocate
+    from ember_hw.compiler.backend.assemble import assemble
+    from ember_hw.compiler.backend.kernels import extract_kernels
+    from ember_hw.compiler.dialects.dlc import ComputeLoopOp
+    from ember_hw.compiler.frontend import import_module
+    from ember_hw.compiler.pipeline import pipeline, run_pipeline
+    from ember_hw.compiler.program import Program
+    from ember_hw.compiler.self_check import SelfCheck
+    from ember_hw.config import AcceleratorConfig
+
+    if verify not in (None, "every-pass"):
+        raise ValueError(f"verify must be None or 'every-pass', not {verify!r}")
+    config = config or AcceleratorConfig()
+    lanes = config.bus_bytes // _FLOAT32_BYTES
+    pipeline(opt_level, lanes)  # refuses the opt level before torch has exported anything
+
+    imported = import_module(module, example_inputs)
+    spec, ir_module = imported.spec, imported.module
+    (function,) = (op for op in ir_module.ops if isinstance(op, FuncOp))
+    check = SelfCheck(spec, function.sym_name.data) if verify else None
+    observe = check.check if check else None
+    texts = run_pipeline(ir_module, opt_level, lanes, observe=observe)
+
+    au_program = allocate(function, config.name, {"tab": (spec.num_embeddings, spec.embedding_dim)})
+    au_program.verify()
+    texts["au"] = f"{au_program}\n"
+    if check is not None:
+        check.check_au(au_program, ir_module)
+    assembly = assemble(au_program, config)
+
+    (loop,) = (op for op in function.body.block.ops if isinstance(op, ComputeLoopOp))
+    kernels = extract_kernels(loop)
+    callbacks = tuple(replace(c, kernel=kernels[c.id]) for c in assembly.callbacks)
+    return Program(
+        name=assembly.name,
+        config=config,
+        opt_level=opt_level,
+        microcode=assembly.microcode,
+        patches=assembly.patches,
+        arguments=assembly.arguments,
+        callbacks=callbacks,
+        ir=texts,
+        model=_model(spec),
+        tables={"tab": spec.weight},
+        versions=_versions(),
+    )
+
+
+def _model(spec: EmbeddingBagSpec) -> dict[str, JsonValue]:
+    """Return what the host has to know of the bag, as JSON values."""
+    return {
+        "name": spec.name,
+        "num_embeddings": spec.num_embeddings,
+        "embedding_dim": spec.embedding_dim,
+        "index_dtype": spec.index_dtype.name,
+        "include_last_offset": spec.include_last_offset,
+        "two_dimensional": spec.two_dimensional,
+        "input_names": list(spec.input_names),
+        "indices_name": spec.indices_name,
+        "offsets_name": spec.offsets_name,
+        "size_limits": [list(limit) for limit in spec.size_limits],
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that take part."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("ember-hw", "numpy", "torch", "xdsl")}

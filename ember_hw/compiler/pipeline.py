@@ -1,0 +1,135 @@
+"""Every pass in order, by opt level, and the registry that `ember-opt` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ember_hw.compiler.dialects import make_context
+from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTypes
+from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
+from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
+from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
+from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
+from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
+from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
+from ember_hw.compiler.transforms.simplify_mem_ops import SimplifyMemOps
+from ember_hw.compiler.transforms.slc_to_dlc import SlcToDlc
+from ember_hw.compiler.transforms.slc_vectorizer import SlcVectorizer
+from ember_hw.errors import CompileError
+
+OPT_LEVELS = (0, 1, 2, 3)
+
+
+class Step(NamedTuple):
+    """
+    A pass of the pipeline.
+
+    Attributes
+    ----------
+    opt_level : int
+        Lowest level that runs it.
+    module_pass : ModulePass
+        The pass.
+    level : str
+        IR level of what it leaves: scf, slc, slcvec or dlc.
+    temporaries : bool
+        Whether it leaves casts of the vectoriser, which have no meaning to execute.
+    """
+
+    opt_level: int
+    module_pass: ModulePass
+    level: str
+    temporaries: bool = False
+
+
+def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
+    """
+    Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
+
+    Parameters
+    ----------
+    opt_level : int
+        0 to 3.
+    vector_length : int
+        Lanes of a vector from level 1 on.
+
+    Raises
+    ------
+    ValueError
+        The level is another, or the vector length isn't one of `slc-vectorizer`.
+    """
+    if opt_level not in OPT_LEVELS:
+        raise ValueError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    steps = (
+        Step(0, ChooseDecoupling(), "scf"),
+        Step(0, ScfToSlc(), "slc"),
+        Step(1, SlcVectorizer(vector_length), "slcvec", temporaries=True),
+        Step(1, SimplifyCasts(), "slcvec", temporaries=True),
+        Step(1, CallbackVectorizer(), "slcvec"),
+        Step(1, SimplifyMemOps(), "slcvec"),
+        Step(2, BufferCompoundTypes(), "slcvec"),
+        Step(3, ReplaceToVal(), "slcvec"),
+        Step(0, SlcToDlc(), "dlc"),
+    )
+    return tuple(step for step in steps if opt_level >= step.opt_level)
+
+
+PASSES: dict[str, type[ModulePass]] = {
+    module_pass.name: module_pass
+    for module_pass in (CheckDae, *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])))
+}
+"""Every pass by its command-line name."""
+
+
+def run_pipeline(
+    module: ModuleOp,
+    opt_level: int,
+    vector_length: int = 8,
+    *,
+    observe: Callable[[str, ModuleOp], None] | None = None,
+) -> dict[str, str]:
+    """
+    Lower a module from scf to dlc in place.
+
+    Parameters
+    ----------
+    module : ModuleOp
+        Verified scf.
+    opt_level, vector_length : int
+        As for `pipeline`.
+    observe : callable, optional
+        Called with a pass's name and the module after each pass whose result can be executed.
+
+    Returns
+    -------
+    dict of str to str
+        The last text of each IR level on the way: scf (the input), slc, slcvec (from level 1 on), dlc.
+
+    Raises
+    ------
+    CompileError
+        A pass refuses the module, or leaves IR that doesn't verify.
+    CheckError
+        A pass leaves IR that breaks a soundness rule.
+    """
+    context = make_context()
+    texts = {"scf": f"{module}\n"}
+    check_dae(module)
+    for step in pipeline(opt_level, vector_length):
+        name = step.module_pass.name
+        step.module_pass.apply(context, module)
+        try:
+            module.verify()
+        except VerifyException as error:
+            raise CompileError(f"IR after {name!r} must verify: {error}", node=name) from error
+        check_dae(module, allow_temporaries=step.temporaries)
+        if step.level != "scf":
+            texts[step.level] = f"{module}\n"
+        if observe is not None and not step.temporaries:
+            observe(name, module)
+    return texts

@@ -1,0 +1,105 @@
+"""A compilation that checks itself: every level runs in the interpreters and must give one answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.frontend import EmbeddingBagSpec
+from ember_hw.compiler.interpreters import Schedule, interpret
+from ember_hw.compiler.interpreters.au import run_au
+from ember_hw.errors import CheckError
+
+#: Lookups of each bag: empty bags first, in the middle and last; one of one lookup.
+BAG_LENGTHS = (0, 3, 0, 4, 1, 0)
+#: Rows of the table.
+ROWS = 7
+
+
+class SelfCheck:
+    """
+    A small seeded request, its exact result, and the levels that are run on it.
+
+    The result is `out[b, d] = sum of tab[idx[j], d] for j in off[b] .. off[b + 1]`, in float32 and in
+    the order of j, and every level must equal it bit by bit.
+
+    Parameters
+    ----------
+    spec : EmbeddingBagSpec
+        Gives the number of columns and the dtype of the indices.
+    function : str
+        The function to run, of arguments (off, idx, tab, out, B).
+    seed : int
+        Makes indices and table.
+    """
+
+    def __init__(self, spec: EmbeddingBagSpec, function: str, seed: int = 0) -> None:
+        random = np.random.default_rng(seed)
+        self.function = function
+        self.offsets = np.cumsum([0, *BAG_LENGTHS]).astype(np.int64)
+        self.indices = random.integers(0, ROWS, self.offsets[-1]).astype(spec.index_dtype)
+        self.indices[0] = ROWS - 1
+        shape = (ROWS, spec.embedding_dim)
+        self.table = random.standard_normal(shape).astype(np.float32)
+        self.expected = self._output()
+        for bag, (start, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
+            for index in self.indices[start:end]:
+                self.expected[bag] += self.table[index]
+
+    def check(self, name: str, module: ModuleOp) -> None:
+        """
+        Run the module as it is after a pass.
+
+        Raises
+        ------
+        CheckError
+            It computes something else.
+        """
+        output = self._output()
+        interpret(module, self.function, self._arguments(output), schedule=Schedule.LOCKSTEP)
+        self._compare(f"IR after {name!r}", output)
+
+    def check_au(self, program: ProgramOp, module: ModuleOp) -> None:
+        """
+        Run an access program against the execute side of its dlc module.
+
+        Raises
+        ------
+        CheckError
+            It computes something else.
+        """
+        output = self._output()
+        environment = {
+            "off": self.offsets,
+            "idx": self.indices,
+            "tab": self.table,
+            "B": len(BAG_LENGTHS),
+        }
+        run_au(
+            [program],
+            module,
+            self.function,
+            self._arguments(output),
+            environment,
+            schedule=Schedule.LOCKSTEP,
+        )
+        self._compare("program of the access unit", output)
+
+    def _output(self) -> NDArray[np.float32]:
+        return np.zeros((len(BAG_LENGTHS), self.table.shape[1]), np.float32)
+
+    def _arguments(self, output: NDArray[np.float32]) -> tuple[Any, ...]:
+        return self.offsets, self.indices, self.table, output, len(BAG_LENGTHS)
+
+    def _compare(self, what: str, output: NDArray[np.float32]) -> None:
+        differs = output.view(np.uint32) != self.expected.view(np.uint32)
+        if differs.any():
+            bag, column = (int(i) for i in np.argwhere(differs)[0])
+            raise CheckError(
+                f"{what} must give the exact reference, {self.expected[bag, column]!r} in column "
+                f"{column} of bag {bag}, not {output[bag, column]!r}"
+            )
