@@ -1,1 +1,1 @@
-"""Verilator model of the access unit, its memory and its execute side; imported as `ember_hw.sim`."""
+"""Verilator model of the access unit with memory and execute side; imported as `ember_hw.sim`."""

@@ -1,10 +1,9 @@
-"""Compiles the access unit's Verilog and the C++ harness into one shared library, once per content."""
+"""Compiles the access unit's Verilog and the C++ harness into a shared library, once per content."""
 
 from __future__ import annotations
 
 import os
 import platform
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -20,7 +19,9 @@ from .verilator import Verilator, find_verilator
 TOP_MODULE = "access_unit"
 LIBRARY_NAME = "model.so"
 
-_HARNESS = Path(__file__).resolve().with_name("harness.cpp")
+_SOURCES = Path(__file__).resolve().parent
+_VERILOG = f"{TOP_MODULE}.v"
+_MAKE = ("make", "-C", "objects", "-f", f"V{TOP_MODULE}.mk")
 _LOG_LINES_SHOWN = 40
 
 
@@ -52,7 +53,11 @@ class ModelShape:
         """Check each width."""
         if self.bus_bytes not in (4, 8, 16, 32, 64):
             raise ValueError(f"bus_bytes must be 4, 8, 16, 32 or 64, not {self.bus_bytes!r}")
-        for name, low, high in (("event_bits", 1, 63), ("id_bits", 1, 12), ("address_bits", 12, 64)):
+        for name, low, high in (
+            ("event_bits", 1, 63),
+            ("id_bits", 1, 12),
+            ("address_bits", 12, 64),
+        ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
@@ -99,52 +104,86 @@ def build_model(
         the end of the log.
     """
     verilator = find_verilator()
-    verilate, make = _commands(verilator, shape, optimise=optimise, trace=trace)
-    key = sha256()
-    for part in (
-        verilog_text,
-        *(source.read_text() for source in sorted(_HARNESS.parent.glob("*.[ch]*"))),
-        str(verilator.root),
-        shlex.join(verilate + make),
-        platform.machine(),
-    ):
-        key.update(f"{len(part)}\n{part}".encode())
+    harness = [file for file in sorted(_SOURCES.iterdir()) if file.suffix in (".cpp", ".hpp", ".h")]
+    verilate = _verilate(verilator, trace=trace, shape=shape)
+    make = [*_MAKE, f"OPT_FAST={'-O3' if optimise else '-O1'}", "OPT_SLOW=-O0"]
 
     def build(draft: Path) -> None:
         report = progress or (lambda _: None)
-        (draft / f"{TOP_MODULE}.v").write_text(verilog_text)
-        report("translating the access unit to C++")
+        runtime = _build_runtime(verilator, trace=trace, report=report)
+        (draft / _VERILOG).write_text(verilog_text)
+        (draft / "harness").mkdir()
+        for file in harness:
+            shutil.copy(file, draft / "harness")
+        report("translating the access unit's Verilog to C++")
         _run(verilate, draft, verilator)
-        report("compiling the model")
-        _run([*make, f"-j{len(os.sched_getaffinity(0))}"], draft, verilator)
+        report("compiling the access unit's model")
+        # The runtime is compiled already; as a library it links after the objects.
+        _run(
+            [*make, f"-j{os.cpu_count()}", "VK_GLOBAL_OBJS=", f"USER_LDLIBS={runtime}"],
+            draft,
+            verilator,
+        )
+        shutil.rmtree(draft / "objects")
+        shutil.rmtree(draft / "harness")
+
+    key = _key(verilator, verilog_text, *verilate, *make, *(file.read_text() for file in harness))
+    return build_once(cache_folder() / "models" / key, build) / LIBRARY_NAME
+
+
+def _build_runtime(verilator: Verilator, *, trace: bool, report: Callable[[str], None]) -> Path:
+    """Return Verilator's runtime as a library, compiled once for all models of this machine."""
+    verilate = _verilate(verilator, trace=trace)
+
+    def build(draft: Path) -> None:
+        report("compiling Verilator's runtime")
+        (draft / _VERILOG).write_text(f"module {TOP_MODULE} (input clk); endmodule\n")
+        _run(verilate, draft, verilator)
+        rule = f"include V{TOP_MODULE}.mk\n../runtime.a: $(VK_GLOBAL_OBJS)\n\tar rcs $@ $^\n"
+        (draft / "objects" / "runtime.mk").write_text(rule)
+        make = [
+            "make",
+            "-C",
+            "objects",
+            "-f",
+            "runtime.mk",
+            "OPT_GLOBAL=-O2",
+            f"-j{os.cpu_count()}",
+        ]
+        _run([*make, "../runtime.a"], draft, verilator)
         shutil.rmtree(draft / "objects")
 
-    return build_once(cache_folder() / "models" / key.hexdigest()[:32], build) / LIBRARY_NAME
+    return build_once(cache_folder() / "runtime" / _key(verilator, *verilate), build) / "runtime.a"
 
 
-def _commands(
-    verilator: Verilator, shape: ModelShape, *, optimise: bool, trace: bool
-) -> tuple[list[str], list[str]]:
-    """Return the commands for `verilator` and `make`, to run in the folder that holds the Verilog."""
-    defines = [f"-DEMBER_{name.upper()}={value}" for name, value in asdict(shape).items()]
-    overrides = [f"-DVL_USER_{name}" for name in ("FINISH", "STOP", "FATAL")]
-    verilate = [
+def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = None) -> list[str]:
+    """Return the command that turns the Verilog in the current folder into C++ and a makefile.
+
+    With a shape, the makefile compiles the harness too and links a shared library.
+    """
+    flags = ["-fPIC", "-fvisibility=hidden"]
+    flags += [f"-DVL_USER_{name}" for name in ("FINISH", "STOP", "FATAL")]
+    command = [
         str(verilator.path),
-        *("--cc", "--exe", "--top-module", TOP_MODULE, "--prefix", f"V{TOP_MODULE}"),
-        *("-Mdir", "objects", "-o", f"../{LIBRARY_NAME}"),
+        *("--cc", "--top-module", TOP_MODULE, "--prefix", f"V{TOP_MODULE}", "-Mdir", "objects"),
         *("--x-initial", "unique", "--assert", "-O3", "--output-split", "15000"),
         # Machine-made Verilog trips style warnings; errors still end the build.
         *("-Wno-fatal", "-Wno-lint", "-Wno-style"),
-        *("-CFLAGS", shlex.join(["-fPIC", "-fvisibility=hidden", *defines, *overrides])),
-        *("-LDFLAGS", "-shared"),
         *(("--trace-vcd",) if trace else ()),
-        f"{TOP_MODULE}.v",
-        str(_HARNESS),
+        _VERILOG,
     ]
-    # OPT_SLOW is constructors, reset and tracing: run once, compiled without optimisation.
-    levels = {"OPT_FAST": "-O3" if optimise else "-O1", "OPT_GLOBAL": "-O2", "OPT_SLOW": "-O0"}
-    make = ["make", "-C", "objects", "-f", f"V{TOP_MODULE}.mk"]
-    return verilate, make + [f"{name}={level}" for name, level in levels.items()]
+    if shape is not None:
+        flags += [f"-DEMBER_{name.upper()}={value}" for name, value in asdict(shape).items()]
+        command += ["--exe", "harness/harness.cpp", "-o", f"../{LIBRARY_NAME}"]
+        command += ["-LDFLAGS", "-shared"]
+    return [*command, "-CFLAGS", " ".join(flags)]
+
+
+def _key(verilator: Verilator, *parts: str) -> str:
+    digest = sha256()
+    for part in (str(verilator.root), verilator.version, platform.machine(), *parts):
+        digest.update(f"{len(part)}\n{part}".encode())
+    return digest.hexdigest()[:32]
 
 
 def _run(command: list[str], folder: Path, verilator: Verilator) -> None:

@@ -203,5 +203,3 @@ def _with_pushes(struct: SinkStruct, pushes: Pushes) -> SinkStruct:
     struct.scalars_per_event = (c_uint32 * len(scalars))(*scalars)
     struct.row_event_masks = (c_uint64 * len(masks))(*masks)
     return struct
-
-

@@ -2,8 +2,8 @@
 
 #include "harness.h"
 
+#include <cstdio>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "simulation.hpp"
@@ -11,20 +11,24 @@
 using namespace ember;
 
 // Verilator is built with VL_USER_*: a failed assertion or $fatal must reach the caller as an error,
-// not end the process.
+// not end the process. What the design printed about it goes to standard output first.
+namespace {
+
+[[noreturn]] void stop(const char* what, const char* file, int line) {
+    std::fflush(stdout);
+    throw SimulationError(std::string(what) + " at " + file + ":" + std::to_string(line));
+}
+
+}  // namespace
+
 void vl_finish(const char* file, int line, const char*) {
-    throw SimulationError(std::string("the design called $finish at ") + file + ":" +
-                          std::to_string(line));
+    stop("the design called $finish", file, line);
 }
 
-void vl_stop(const char* file, int line, const char* scope) {
-    throw SimulationError(std::string("an assertion failed at ") + file + ":" +
-                          std::to_string(line) + " in " + scope);
-}
+void vl_stop(const char* file, int line, const char*) { stop("an assertion failed", file, line); }
 
-void vl_fatal(const char* file, int line, const char* scope, const char* message) {
-    throw SimulationError(std::string(message) + " at " + file + ":" + std::to_string(line) +
-                          " in " + scope);
+void vl_fatal(const char* file, int line, const char*, const char* message) {
+    stop(message, file, line);
 }
 
 namespace {
@@ -45,6 +49,8 @@ template <typename Action>
 int guarded(void* handle, Action action) {
     Model& model = model_of(handle);
     if (!model.message.empty()) return EMBER_FAILED;
+    // Verilator's runtime looks the context up by thread, and another model may have been here.
+    Verilated::threadContextp(&model.context);
     try {
         return action(model);
     } catch (const std::exception& error) {
@@ -98,7 +104,6 @@ void* ember_create(uint32_t seed) {
     auto model = std::make_unique<Model>();
     model->context.randReset(2);  // registers without an initial value start at random
     model->context.randSeed(static_cast<int>(seed));
-    model->context.fatalOnError(true);
 #if VM_TRACE
     model->context.traceEverOn(true);
 #endif

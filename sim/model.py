@@ -1,4 +1,4 @@
-"""The Verilator model of the access unit, driven in batches: one call simulates until there is output."""
+"""The Verilator model of the access unit, in batches: one call simulates until there is output."""
 
 from __future__ import annotations
 
@@ -203,7 +203,9 @@ class VerilatorModel:
         """
         struct = memory_struct(memory)
         if self._checked(self._library.ember_set_memory(self._open(), byref(struct))):
-            raise ValueError("the memory must be set while no reads are outstanding; reset the model first")
+            raise ValueError(
+                "the memory must be set while no reads are outstanding; reset the model first"
+            )
         self.memory = memory
 
     def set_sink(self, sink: Sink) -> None:
@@ -315,9 +317,9 @@ class VerilatorModel:
         self._library.ember_clear_counters(self._open())
 
     def open_trace(self, path: Path, *, first_cycle: int = 0, end_cycle: int | None = None) -> None:
-        """Write a VCD file of the cycles [first_cycle, end_cycle), counted since the model was opened.
+        """Write the cycles [first_cycle, end_cycle) to a VCD file.
 
-        The file is complete after `close_trace`, `close` or a SimulationError.
+        Cycles count from the opening of the model, as `RunResult.row_cycles` does. The file is complete after `close_trace`, `close` or a SimulationError.
 
         Raises
         ------
@@ -328,7 +330,8 @@ class VerilatorModel:
         opened = self._library.ember_open_trace(self._open(), str(path).encode(), first_cycle, end)
         if not self._checked(opened):
             raise ToolError(
-                f"a trace needs a model built with trace=True and a path that can be written, not {str(path)!r}"
+                "a trace needs a model built with trace=True and a path that can be written, "
+                f"not {str(path)!r}"
             )
 
     def close_trace(self) -> None:

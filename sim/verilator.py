@@ -95,7 +95,12 @@ def find_verilator() -> Verilator:
     ToolError
         No Verilator, one older than `OLDEST_SYSTEM_VERSION`, or one of those tools is missing.
     """
-    for tool, package in (("perl", "perl"), ("make", "make"), ("c++", "g++"), ("python3", "python3")):
+    for tool, package in (
+        ("perl", "perl"),
+        ("make", "make"),
+        ("c++", "g++"),
+        ("python3", "python3"),
+    ):
         if shutil.which(tool) is None:
             raise ToolError(
                 f"{tool!r} must be on PATH to compile Verilator models, and isn't; "
@@ -166,7 +171,9 @@ def _system_verilator() -> Verilator:
     )
     command = shutil.which("verilator")
     if command is None:
-        raise ToolError(f"Verilator must be installed to simulate the access unit, and isn't; {remedy}")
+        raise ToolError(
+            f"Verilator must be installed to simulate the access unit, and isn't; {remedy}"
+        )
     banner = _output([command, "--version"])
     found = re.match(r"Verilator (\d+)\.(\d+)", banner)
     if found is None:
@@ -183,6 +190,7 @@ def _output(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ToolError(
-            f"{shlex.join(command)} must end with status 0, not {done.returncode}:\n{done.stderr.strip()}"
+            f"{shlex.join(command)} must end with status 0, not {done.returncode}:\n"
+            f"{done.stderr.strip()}"
         )
     return done.stdout.strip()

@@ -9,8 +9,9 @@
 //   0x14 valid bytes of a row's last beat             0x48 cycle of the latest R beat
 //   0x18 event bits of every bundle                   0x4c R beats that weren't OKAY
 //   0x1c AXI IDs: 0 one for all, 1 one for each slot  0x50 row beats taken before their bundle
-//   0x20 misdeed                                      0x54 lanes of the first R beat's low word
-//   0x24 ARSIZE                                       0xff8 answers SLVERR, 0xffc never
+//   0x20 misdeed                                      0x54 low word of the first R beat
+//   0x24 ARSIZE                                       0x58 bursts that overtook an older one
+//   0xff8 answers SLVERR, 0xffc never                 0x5c beats that split another ID's burst
 module access_unit #(
     parameter BUS_BYTES = 64,
     parameter ID_BITS = 4,
@@ -75,9 +76,11 @@ module access_unit #(
 
     reg [31:0] base, stride, rows, beats, tail_bytes, events, id_per_slot, misdeed, size;
     reg [31:0] cycle, first_request, first_beat, latest_beat, errors, early_beats, first_word;
+    reg [31:0] overtakes, splits;
     reg [31:0] requested, bundles, delivered, beat;
     reg busy, request_seen, beat_seen, row_stalled;
-    reg [3:0] receiving;
+    reg [3:0] receiving, previous;
+    reg in_burst;
     reg [4:0] filled [0:SLOTS-1];
     reg [8*BUS_BYTES-1:0] buffer [0:SLOTS*SLOT_BEATS-1];
 
@@ -137,8 +140,8 @@ module access_unit #(
                     if (s_axil_wdata[0]) begin
                         busy <= 1;
                         {requested, bundles, delivered, beat} <= 0;
-                        {errors, early_beats} <= 0;
-                        {request_seen, beat_seen, receiving} <= 0;
+                        {errors, early_beats, overtakes, splits} <= 0;
+                        {request_seen, beat_seen, receiving, in_burst} <= 0;
                         for (n = 0; n < SLOTS; n = n + 1) filled[n] <= 0;
                     end
                     if (s_axil_wdata[1]) irq <= 0;
@@ -166,6 +169,8 @@ module access_unit #(
                 12'h4c: read_value <= errors;
                 12'h50: read_value <= early_beats;
                 12'h54: read_value <= first_word;
+                12'h58: read_value <= overtakes;
+                12'h5c: read_value <= splits;
                 default: read_value <= 0;
             endcase
         end
@@ -179,6 +184,9 @@ module access_unit #(
             buffer[{target, filled[target][3:0]}] <= m_axi_rdata;
             filled[target] <= filled[target] + 1;
             if (m_axi_rlast) receiving <= receiving + 1;
+            if (m_axi_rlast && target != receiving) overtakes <= overtakes + 1;
+            if (in_burst && target != previous) splits <= splits + 1;
+            {in_burst, previous} <= {!m_axi_rlast, target};
             if (m_axi_rresp != 0) errors <= errors + 1;
             if (!beat_seen) {first_beat, first_word} <= {cycle, m_axi_rdata[31:0]};
             beat_seen <= 1;

@@ -1,0 +1,71 @@
+import re
+from dataclasses import replace
+
+import pytest
+
+from ember_hw.errors import ToolError
+from ember_hw.sim.build import ModelShape, build_model
+from ember_hw.sim.model import VerilatorModel
+
+from .toy import toy_shape, toy_verilog
+
+
+@pytest.mark.verilator
+def test_a_model_is_built_once_and_knows_its_shape(library):
+    steps = []
+    assert build_model(toy_verilog(), toy_shape(), progress=steps.append) == library
+    assert steps == []
+    assert (library.parent / "access_unit.v").read_text() == toy_verilog()
+    with VerilatorModel(library) as model:
+        assert model.shape == toy_shape()
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_another_text_or_option_is_another_model(library, tmp_path):
+    steps = []
+    text = toy_verilog() + f"// {tmp_path}\n"
+    other = build_model(text, toy_shape(), optimise=False, progress=steps.append)
+    assert other != library
+    assert steps[-2:] == [
+        "translating the access unit's Verilog to C++",
+        "compiling the access unit's model",
+    ]
+
+
+@pytest.mark.verilator
+def test_an_error_in_the_verilog_is_shown():
+    text = toy_verilog().replace("assign m_axi_rready = 1;", "assign m_axi_rready = ;")
+    message = (
+        r"^verilator must compile the access unit's model, but ended with status 1; "
+        r"the end of its log:\n.*%Error: access_unit\.v:\d+:\d+: syntax error"
+    )
+    with pytest.raises(ToolError, match=re.compile(message, re.DOTALL)):
+        build_model(text, toy_shape())
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_a_shape_that_is_not_the_verilogs_is_shown():
+    message = (
+        r"^make must compile the access unit's model, but ended with status 2; "
+        r"the end of its log:\n.*static assertion failed"
+    )
+    with pytest.raises(ToolError, match=re.compile(message, re.DOTALL)):
+        build_model(toy_verilog(bus_bytes=16), toy_shape(bus_bytes=32))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("bus_bytes", 12, "bus_bytes must be 4, 8, 16, 32 or 64, not 12"),
+        ("event_bits", 64, "event_bits must be 1 to 63, not 64"),
+        ("id_bits", 0, "id_bits must be 1 to 12, not 0"),
+        ("address_bits", 65, "address_bits must be 12 to 64, not 65"),
+        ("bundle_bytes", 0, "bundle_bytes must be enough for 6 event bits, not 0"),
+    ],
+)
+def test_impossible_shapes_are_refused(field, value, message):
+    shape: ModelShape = toy_shape()
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        replace(shape, **{field: value})

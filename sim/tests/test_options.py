@@ -1,0 +1,48 @@
+import re
+
+import pytest
+
+from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink, TestMemory
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: IdealMemory(latency_cycles=0), "latency_cycles must be at least 1, not 0"),
+        (
+            lambda: TestMemory(seed=1, latency_cycles=(9, 3)),
+            "latency_cycles must be (least, greatest), from 1 on, not (9, 3)",
+        ),
+        (
+            lambda: TestMemory(seed=1, request_stall_probability=1),
+            "request_stall_probability must be at least 0 and below 1, not 1",
+        ),
+        (
+            lambda: TestMemory(seed=1, beat_stall_probability=-0.5),
+            "beat_stall_probability must be at least 0 and below 1, not -0.5",
+        ),
+        (
+            lambda: CoreLikeSink(pushes=Pushes(), token_cycles=-1),
+            "token_cycles must be at least 0, not -1",
+        ),
+        (
+            lambda: CoreLikeSink(pushes=Pushes(), bytes_per_cycle=0),
+            "bytes_per_cycle must be at least 1, not 0",
+        ),
+        (
+            lambda: StallingSink(seed=1, stall_probability=1.5),
+            "stall_probability must be at least 0 and below 1, not 1.5",
+        ),
+        (
+            lambda: StallingSink(seed=1, freeze_probability=1.5),
+            "freeze_probability must be at least 0 and below 1, not 1.5",
+        ),
+        (
+            lambda: StallingSink(seed=1, freeze_cycles=-1),
+            "freeze_cycles must be at least 0, not -1",
+        ),
+    ],
+)
+def test_values_out_of_range_are_refused(make, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make()
