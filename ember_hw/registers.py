@@ -39,12 +39,10 @@ class FaultCode(enum.IntEnum, shape=5):
 
     NONE = 0
     BAD_VERSION = 1  # the header's version is not this hardware's ISA_VERSION
-    ILLEGAL_MICROCODE = (
-        2  # a record that no program may hold (zero step, hole in the chain of units)
-    )
+    ILLEGAL_MICROCODE = 2  # a record no program may hold: step or row length 0, a hole in the units
     STREAM_OUT_OF_BOUNDS = 3  # a memory stream's element lies outside its region
     INDEX_OUT_OF_RANGE = 4  # a row stream's index is not a row of its table
-    ROW_OUT_OF_BOUNDS = 5  # a row's offset lies outside the row
+    ROW_OUT_OF_BOUNDS = 5  # a row has no byte, or its part begins outside it
     VALUE_TOO_WIDE = 6  # an 8-byte element does not fit in 32 bits
     READ_SLAVE_ERROR = 7  # memory answered SLVERR
     READ_DECODE_ERROR = 8  # memory answered DECERR
@@ -125,15 +123,22 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.NONE: "no fault",
     FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
     FaultCode.ILLEGAL_MICROCODE: (
-        "units must be enabled outermost first without a hole, with steps of 1 or more"
+        "units must be enabled outermost first without a hole, steps and row lengths be 1 or more"
     ),
     FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
     FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
-    FaultCode.ROW_OUT_OF_BOUNDS: "a part of a row must begin within the row",
+    FaultCode.ROW_OUT_OF_BOUNDS: "a part of a row must have bytes and begin within the row",
     FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
     FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
     FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
     FaultCode.ABORTED: "the host aborted the program",
+}
+
+#: What FAULT_ADDRESS holds where that is not the byte address of the access.
+FAULT_ADDRESS_KINDS: dict[FaultCode, str] = {
+    FaultCode.INDEX_OUT_OF_RANGE: "index",
+    FaultCode.ROW_OUT_OF_BOUNDS: "index",
+    FaultCode.VALUE_TOO_WIDE: "low word",
 }
 
 
@@ -164,8 +169,7 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
     ):
         return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
     part = f"row entry {stream}" if unit == NO_UNIT else f"unit {unit}, stream {stream}"
-    is_value = code in (FaultCode.INDEX_OUT_OF_RANGE, FaultCode.ROW_OUT_OF_BOUNDS)
-    kind = "value" if is_value else "address"
+    kind = FAULT_ADDRESS_KINDS.get(code, "address")
     return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
 
 

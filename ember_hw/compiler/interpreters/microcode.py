@@ -14,8 +14,8 @@ The result is what the access unit's two queues deliver, in chunks. The rules:
   the program's last, then the rows whose event masks it meets, in the order of their entries.
 
 The first fault in the order of the program (of a token: streams in order, then the pair value,
-then row entries) ends the run. A fault's address is the element's or row's byte address; for
-INDEX_OUT_OF_RANGE the index and for ROW_OUT_OF_BOUNDS the offset in bytes.
+then row entries) ends the run. A fault's address is the element's or row's byte address; where a
+row is at fault it is the index, for VALUE_TOO_WIDE the value's low word.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ CHUNK_TOKENS = 1 << 16
 CHUNK_ROW_BYTES = 1 << 25
 
 _INT32 = np.iinfo(np.int32)
+_LOW_WORD = (1 << 32) - 1
 
 
 def execute(
@@ -86,7 +87,13 @@ def execute(
     enabled = [microcode.get(f"unit{k}", "enable") for k in range(config.traversal_units)]
     units = sum(enabled)
     steps = [microcode.get(f"unit{k}", "step") for k in range(units)]
-    if not units or 0 in enabled[:units] or 0 in steps:
+    lengths = [
+        microcode.get(f"row{r}", "length")
+        for r in range(config.row_entries)
+        if microcode.get(f"row{r}", "events")
+        and microcode.get(f"row{r}", "length_source") == Source.IMMEDIATE
+    ]
+    if not units or 0 in enabled[:units] or 0 in steps or 0 in lengths:
         raise fault(FaultCode.ILLEGAL_MICROCODE)
     check_microcode(microcode)
 
@@ -234,7 +241,8 @@ class _Unit:
         offsets = (slots[get["slot"]].astype(np.int64) << get["shift"]) + get["first"]
         if get["second_enable"]:
             offsets += slots[get["second_slot"]].astype(np.int64) * get["second_pitch"]
-        addresses = (get["base"] + offsets) & self.address_mask
+        blamed = get["base"] + offsets
+        addresses = blamed & self.address_mask
 
         is_outside = (offsets < 0) | (offsets + (1 << size_log2) > get["region_bytes"])
         unmapped = ~is_outside & (self.memory.find(addresses, 1 << size_log2) < 0)
@@ -242,9 +250,9 @@ class _Unit:
         is_wide = ~is_outside & ((loaded < _INT32.min) | (loaded > _INT32.max))
         where = (self.level, number)
         outside = FaultCode.STREAM_OUT_OF_BOUNDS
-        first_fault.note(outside, *where, is_outside, tokens, addresses)
+        first_fault.note(outside, *where, is_outside, tokens, blamed)
         first_fault.note(FaultCode.READ_DECODE_ERROR, *where, unmapped, tokens, addresses)
-        first_fault.note(FaultCode.VALUE_TOO_WIDE, *where, is_wide, tokens, addresses)
+        first_fault.note(FaultCode.VALUE_TOO_WIDE, *where, is_wide, tokens, loaded & _LOW_WORD)
         return loaded.astype(np.int32)
 
     def _compute(self, slots: list[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -146,9 +146,7 @@ class Issue:
         def operand(name: str) -> NDArray[np.int64] | int:
             if get[f"{name}_source"] == Source.IMMEDIATE:
                 return get[name]
-            # An exported value counts as far as the field is wide.
-            width_bits = layouts(self.microcode.config)[f"row{entry}"].field(name).width_bits
-            return export(f"{name}_export") & ((1 << width_bits) - 1)
+            return export(f"{name}_export")
 
         def note(code: FaultCode, is_bad: NDArray[np.bool_], what: NDArray[np.int64]) -> None:
             first_fault.note(code, NO_UNIT, entry, is_bad, hits, what)
@@ -159,16 +157,23 @@ class Issue:
             base = export("base_export") << _BASE_UNIT_BITS
         outside = index >= operand("rows")
         note(FaultCode.INDEX_OUT_OF_RANGE, outside, index)
-        addresses = base + np.where(outside, 0, index) * operand("pitch")
-        sizes = np.broadcast_to(np.asarray(operand("length"), np.int64), hits.shape)
+        pitch, length = operand("pitch"), operand("length")
+        beyond = np.broadcast_to(self._is_illegal("pitch", pitch), hits.shape)
+        beyond = beyond | self._is_illegal("length", length) | (np.asarray(length) == 0)
+        offset, sizes = np.zeros(hits.shape, np.int64), np.broadcast_to(length, hits.shape)
         if get["offset_enable"]:
             offset = export("offset_export") << get["offset_shift"]
-            beyond = offset >= get["clip"]
-            note(FaultCode.ROW_OUT_OF_BOUNDS, beyond, offset)
-            offset = np.where(beyond, 0, offset)
-            addresses = addresses + offset
+            beyond = beyond | (offset >= get["clip"])
             sizes = np.minimum(sizes, get["clip"] - offset)
-        addresses &= self.address_mask
+        note(FaultCode.ROW_OUT_OF_BOUNDS, beyond, index)
+        is_bad = outside | beyond
+        addresses = (base + np.where(is_bad, 0, index * pitch + offset)) & self.address_mask
+        sizes = np.where(is_bad, 1, sizes)
         unmapped = self.memory.find(addresses, sizes) < 0
         note(FaultCode.READ_DECODE_ERROR, unmapped, addresses)
         return _Rows(hits, addresses, sizes)
+
+    def _is_illegal(self, name: str, value: NDArray[np.int64] | int) -> NDArray[np.bool_]:
+        """Tell whether an exported value is too wide for the field it stands in for."""
+        width_bits = layouts(self.microcode.config)["row0"].field(name).width_bits
+        return (np.asarray(value) >> width_bits) != 0

@@ -114,8 +114,18 @@ class Memory:
         -------
         uint8 (N, bus_bytes)
             The beats.
+
+        Raises
+        ------
+        ValueError
+            An address is not aligned: a table's address or pitch that the program computes is not.
         """
         bus_bytes = self.bus_bytes
+        unaligned = addresses[addresses % bus_bytes != 0]
+        if len(unaligned):
+            raise ValueError(
+                f"address of a beat must be a multiple of {bus_bytes}, not {int(unaligned[0]):#x}"
+            )
         beats = np.zeros((len(addresses), bus_bytes), np.uint8)
         for number, selected in _by_region(self.find(addresses, valid_bytes)):
             content = self._contents[number]

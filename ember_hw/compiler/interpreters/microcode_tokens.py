@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from ember_hw.errors import DeviceError
 from ember_hw.registers import FaultCode, describe_fault
 
+# FAULT_ADDRESS is 64 bits.
+_ADDRESS_MASK = (1 << 64) - 1
+
 
 @dataclass
 class Tokens:
@@ -48,7 +51,7 @@ class FirstFault:
         first = int(np.argmax(is_bad))
         if tokens[first] < self.token:
             self.token = int(tokens[first])
-            self.error = fault(code, unit, stream, int(addresses[first]))
+            self.error = fault(code, unit, stream, int(addresses[first]) & _ADDRESS_MASK)
 
 
 def fault(code: FaultCode, unit: int = 0, stream: int = 0, address: int = 0) -> DeviceError:

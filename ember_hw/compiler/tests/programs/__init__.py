@@ -17,6 +17,6 @@ def embedding_bag_sum(
     Symbols: `off` (int64), `idx` (`index_type`), `tab` (float32), `tab.pitch`, `B` bags, `D`
     elements of a row. Level 1 fetches as many elements at a time as the bus is wide.
     """
-    text = (files(__package__) / f"embedding_bag_sum_O{opt_level}.au").read_text()
+    text = (files(__name__) / f"embedding_bag_sum_O{opt_level}.au").read_text()
     text = re.sub(r"\bi64\b", index_type, text.replace("memref<?xi64>", f"memref<?x{index_type}>"))
     return re.sub(r"\b(step|len) 16\b", rf"\1 {config.bus_bytes // 4}", text)
