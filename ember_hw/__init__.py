@@ -1,7 +1,7 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
-The public API: `compile`, `open_device`, `load`, `AcceleratorConfig`. Each is imported when it is first
-used, so that importing the package is quick.
+The public API: `compile`, `open_device`, `load`, `AcceleratorConfig`. Each is imported when it is
+first used, so that importing the package is quick.
 
 Examples
 --------

@@ -45,7 +45,7 @@ class Backend(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return attributes of `Report` for the launch that ended, as far as the backend counts them."""
+        """Return the attributes of `Report` that the backend counted in the latest launch."""
         ...
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Device:
     def reload(self, program: Program) -> None:
         """Bring the tables in again, after their values changed.
 
-        Changes made in place are also seen without it: `run` never uses values that are out of date.
+        Changes in place are seen without it too: `run` never uses values that are out of date.
         """
         self.load(program)
 
@@ -125,8 +125,8 @@ class Device:
         program : Program
             Compiled for the device's config.
         inputs : sequence or mapping
-            `(indices, offsets)` or `(indices,)`, int32 or int64, NumPy or torch, in the order of the
-            module's arguments or by their names.
+            `(indices, offsets)` or `(indices,)`, int32 or int64, NumPy or torch, in the order of
+            the module's arguments or by their names.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Device:
         pooled = side.finish()[OUTPUT]
 
         counted = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
-        facts = counted | backend.facts()
+        facts: dict[str, Any] = {**counted, **backend.facts()}
         for name, value in counted.items():
             if facts[name] != value:
                 raise DeviceError(
@@ -182,7 +182,7 @@ class Device:
         if is_torch(indices if indices is not None else next(iter(inputs))):
             import torch
 
-            return torch.from_numpy(pooled)
+            return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
         return pooled
 
     def close(self) -> None:

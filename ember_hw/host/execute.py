@@ -88,8 +88,8 @@ class ExecuteSide:
     Raises
     ------
     ProgramError
-        A callback has no kernel or one that this host doesn't know, or the callbacks and the microcode
-        don't fit together.
+        A callback has no kernel or one that this host doesn't know, or the callbacks and the
+        microcode don't fit together.
     """
 
     def __init__(
@@ -184,9 +184,7 @@ class ExecuteSide:
             )
         return {symbol: output.result() for symbol, output in self._outputs.items()}
 
-    def _run(
-        self, events: NDArray[np.uint32], scalars: NDArray[np.uint32], rows: _Rows
-    ) -> None:
+    def _run(self, events: NDArray[np.uint32], scalars: NDArray[np.uint32], rows: _Rows) -> None:
         """Run all callbacks of some complete bundles."""
         if self._is_done:
             raise DeviceError("no bundle must follow the one that ends the outermost loop")
@@ -284,8 +282,8 @@ class ExecuteSide:
             self._initial[change["variable"]] = change["initial"]
         self._updates[callback.id] = updates
         for name in ("key", "column"):
-            binding = parameters.get(name) or {}
-            if "variable" in binding:
+            binding: Mapping[str, Any] | None = parameters.get(name)
+            if binding and "variable" in binding:
                 self._initial[binding["variable"]] = binding["initial"]
 
     def _make_outputs(self, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Output]:
@@ -302,7 +300,8 @@ class ExecuteSide:
                 )
             if symbol in outputs:
                 raise ProgramError(f"output {symbol!r} must be written by one callback, not two")
-            value = callback.operands[parameters["value"]]
+            number: int = parameters["value"]
+            value = callback.operands[number]
             columns = self._entries[value.index].columns if value.kind == "row" else 1
             outputs[symbol] = Output(symbol, *shapes[symbol], part_columns=columns)
         for symbol in shapes:

@@ -218,7 +218,7 @@ class Variables:
             order = np.argsort(times, kind="stable")
             times, added, sets, values = times[order], added[order], sets[order], values[order]
         total = np.cumsum(added)
-        # What must be added to `total` since the last set; the value before the chunk counts as one.
+        # What `total` lacks since the last set; the value before the chunk counts as one.
         base = np.concatenate(([self._now[variable]], np.where(sets, values - total, 0)))
         last_set = np.maximum.accumulate(np.where(sets, np.arange(1, sets.size + 1), 0))
         return times, total + base[last_set]
@@ -256,17 +256,19 @@ def accumulate(parameters: Mapping[str, Any], calls: Calls) -> None:
     ----------
     parameters : mapping
         `output`: symbol; `value`: number of an operand, a row of n elements or a scalar (n = 1);
-        `key`: `{"operand": number}` or `{"variable": number, "initial": value}`; `column`: likewise,
-        or None for whole rows; `weight`: number of a scalar operand, or None.
+        `key`: `{"operand": number}` or `{"variable": number, "initial": value}`; `column`:
+        likewise, or None for whole rows; `weight`: number of a scalar operand, or None.
     calls : Calls
         The calls.
     """
-    values = calls.operands[parameters["value"]]
+    number: int = parameters["value"]
+    weight: int | None = parameters["weight"]
+    values: NDArray[np.float32] = calls.operands[number]
     if values.ndim == 1:
         values = values[:, None]
-    if parameters["weight"] is not None:
+    if weight is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            values = calls.operands[parameters["weight"]][:, None] * values
+            values = calls.operands[weight][:, None] * values
     column = None if parameters["column"] is None else calls.index(parameters["column"])
     calls.outputs[parameters["output"]].add(calls.index(parameters["key"]), column, values)
 

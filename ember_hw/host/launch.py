@@ -64,8 +64,8 @@ class LoadedProgram:
         for symbol, table in program.tables.items():
             if table.dtype != np.float32 or table.shape != shape:
                 raise ProgramError(
-                    f"table {symbol!r} of program {program.name!r} must be float32 of shape {shape}, "
-                    f"not {table.dtype} of shape {table.shape}"
+                    f"table {symbol!r} of program {program.name!r} must be float32 of shape "
+                    f"{shape}, not {table.dtype} of shape {table.shape}"
                 )
             self.tables[symbol] = ResidentTable(self._layout, symbol, table)
 
@@ -150,11 +150,13 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
     )
     for name, dimension, smallest, largest in model.get("size_limits", ()):
         shape = tuple(given[name].shape) if name in given else ()
-        if dimension < len(shape) and not smallest <= shape[dimension] <= largest:
-            limits = str(largest) if smallest == largest else f"at most {largest}"
+        size = shape[dimension] if dimension < len(shape) else smallest
+        if size < smallest or (largest is not None and size > largest):
+            from ember_hw.compiler.frontend.embedding_bag import size_rule  # imports torch
+
             raise ValueError(
-                f"{name}.shape[{dimension}] must be {limits}, the size the program was exported for, "
-                f"not {shape[dimension]}; export it with dynamic_shapes of Dim.AUTO"
+                f"{name}.shape[{dimension}] must be {size_rule(smallest, largest)}, as the program "
+                f"was exported for, not {size}; export it again with Dim.AUTO for this dimension"
             )
     return request
 

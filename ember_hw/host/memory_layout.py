@@ -1,8 +1,8 @@
 """Where tables, indices and offsets lie in the device's memory, and what a launch calls them.
 
-Regions follow each other from 1 MiB on, each on a multiple of 4096 bytes and filled up to whole index
-lines and bus beats. A table is passed by pointer where it has that form; otherwise it is copied once,
-its rows padded to the bus width.
+Regions follow each other from 1 MiB on, each on a multiple of 4096 bytes and filled up to whole
+index lines and bus beats. A table is passed by pointer where it has that form; otherwise it is
+copied once, its rows padded to the bus width.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ class MemoryLayout:
         base = _round_up(self.next_address, REGION_ALIGNMENT_BYTES)
         end = base + data.size
         if end > 1 << self.config.address_width_bits:
+            limit = 1 << self.config.address_width_bits
             raise ProgramError(
-                f"end of {symbol!r} must be at most address {1 << self.config.address_width_bits:#x} "
+                f"end of {symbol!r} must be at most address {limit:#x} "
                 f"(address_width_bits {self.config.address_width_bits} of config "
                 f"{self.config.name!r}), not {end:#x}"
             )

@@ -10,8 +10,8 @@ index or a variable:
 | 1 | the same with a vector, masked by `slcvec.mask %col 0 D 1` |
 | 2, 3 | `scf.for %k = 0 to D`: `out[%key, %k] += row[%k]`, by element or masked vector |
 
-In each of them the addend may be multiplied by a popped scalar. Anything else is an error that names op
-and case.
+In each of them the addend may be multiplied by a popped scalar. Anything else is an error that
+names op and case.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def extract_kernels(loop: dlc.ComputeLoopOp) -> dict[int, Kernel]:
 
     Notes
     -----
-    Parameters of `accumulate`: `output` (symbol), `value` (number of an operand), `key` and `column`
-    (`{"operand": number}` or `{"variable": number, "initial": value}`; `column` None for rows),
-    `weight` (number of an operand, or None). Of both: `updates`, each `{"variable": number,
+    Parameters of `accumulate`: `output` (symbol), `value` (number of an operand), `key` and
+    `column` (`{"operand": number}` or `{"variable": number, "initial": value}`; `column` None for
+    rows), `weight` (number of an operand, or None). Of both: `updates`, each `{"variable": number,
     "initial": value}` with `"add"` or `"set"`.
     """
     initial = _initial_values(loop)
@@ -234,12 +234,14 @@ class _Case:
             self.refuse(op, "masked by an slcvec.mask of its case")
         return found
 
-    def row_element(
-        self, op: Operation, row: SSAValue, indices: Sequence[SSAValue]
-    ) -> _Element:
+    def row_element(self, op: Operation, row: SSAValue, indices: Sequence[SSAValue]) -> _Element:
         """Read lanes of a popped row, in the loop over it."""
         popped, loop = self.values.get(row), self.row_loop
-        if not isinstance(popped, _Popped) or loop is None or indices[0] is not loop.body.block.args[0]:
+        if (
+            not isinstance(popped, _Popped)
+            or loop is None
+            or indices[0] is not loop.body.block.args[0]
+        ):
             self.refuse(op, "a read of a popped row at the variable of the loop over it")
         if constant(loop.step) != _lanes(op.results[0].type):
             self.refuse(loop, f"of step {_lanes(op.results[0].type)}, the lanes that it adds")
@@ -320,7 +322,9 @@ class _Case:
     def symbol(self, op: Operation, value: SSAValue) -> str:
         function = self.loop.parent_op()
         names = function.attributes.get(ARGUMENT_NAMES) if function else None
-        arguments = list(function.body.block.args) if isinstance(function, func.FuncOp) else []
+        arguments: list[SSAValue] = []
+        if isinstance(function, func.FuncOp):
+            arguments += function.body.block.args
         if not isinstance(names, ArrayAttr) or value not in arguments:
             self.refuse(op, f"to an argument that {ARGUMENT_NAMES} of the function names")
         name = cast("ArrayAttr[Attribute]", names).data[arguments.index(value)]
@@ -353,7 +357,7 @@ def _initial_values(loop: dlc.ComputeLoopOp) -> dict[int, int]:
 
 
 def _pushes(loop: dlc.ComputeLoopOp) -> dict[int, tuple[dlc.NewTuOp, list[SSAValue]]]:
-    """Return the unit and the operand streams of each token of the access program above the loop."""
+    """Return the unit and the operand streams of each token that the access program pushes."""
     above = loop.prev_op
     while above is not None and not isinstance(above, dlc.ConfigureAccessEngineOp):
         above = above.prev_op
@@ -392,7 +396,11 @@ def _lanes(type_: Attribute) -> int:
 
 
 def _is_float(type_: Attribute) -> bool:
-    element = cast("VectorType[Attribute]", type_).element_type if isinstance(type_, VectorType) else type_
+    element = (
+        cast("VectorType[Attribute]", type_).element_type
+        if isinstance(type_, VectorType)
+        else type_
+    )
     return not isinstance(element, IntegerType | IndexType)
 
 
