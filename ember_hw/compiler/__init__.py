@@ -68,7 +68,7 @@ def compile(
     >>> sorted(program.ir)
     ['au', 'dlc', 'scf', 'slc', 'slcvec']
     """
-    # Here and not above: torch and xDSL take seconds to import, and `compiler.program` needs neither.
+    # Not above: torch and xDSL take seconds to import, and `compiler.program` needs neither.
     from dataclasses import replace
 
     from xdsl.dialects.func import FuncOp

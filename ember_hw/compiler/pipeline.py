@@ -108,7 +108,8 @@ def run_pipeline(
     Returns
     -------
     dict of str to str
-        The last text of each IR level on the way: scf (the input), slc, slcvec (from level 1 on), dlc.
+        The last text of each IR level on the way: scf (the input), slc, slcvec (from level 1 on),
+        dlc.
 
     Raises
     ------

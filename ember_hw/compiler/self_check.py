@@ -1,4 +1,4 @@
-"""A compilation that checks itself: every level runs in the interpreters and must give one answer."""
+"""A compilation that checks itself: every level runs in the interpreters, for one answer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class SelfCheck:
     """
     A small seeded request, its exact result, and the levels that are run on it.
 
-    The result is `out[b, d] = sum of tab[idx[j], d] for j in off[b] .. off[b + 1]`, in float32 and in
-    the order of j, and every level must equal it bit by bit.
+    The result is `out[b, d] = sum of tab[idx[j], d] for j in off[b] .. off[b + 1]`, in float32 and
+    in the order of j, and every level must equal it bit by bit.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class SelfCheck:
         random = np.random.default_rng(seed)
         self.function = function
         self.offsets = np.cumsum([0, *BAG_LENGTHS]).astype(np.int64)
-        self.indices = random.integers(0, ROWS, self.offsets[-1]).astype(spec.index_dtype)
+        indices = random.integers(0, ROWS, self.offsets[-1])
+        self.indices: NDArray[Any] = indices.astype(spec.index_dtype)
         self.indices[0] = ROWS - 1
         shape = (ROWS, spec.embedding_dim)
         self.table = random.standard_normal(shape).astype(np.float32)
@@ -73,7 +74,7 @@ class SelfCheck:
             It computes something else.
         """
         output = self._output()
-        environment = {
+        environment: dict[str, Any] = {
             "off": self.offsets,
             "idx": self.indices,
             "tab": self.table,

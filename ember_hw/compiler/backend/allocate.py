@@ -1,4 +1,4 @@
-"""From the access program of `dlc` to `au`: SSA values get physical names, index arithmetic goes into addresses."""
+"""From the access program of `dlc` to `au`: physical names, arithmetic folded into addresses."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ def allocate(
     """
     Give the streams of a function's access program their physical names.
 
-    Units are numbered in pre-order, streams and rows in dependence order. Constants become integers,
-    other host values argument registers: a memref argument's symbol is its name in `ember.args`, the
-    distance of its rows is `<name>.pitch`, dimension k of it `<name>.rows` (k = 0) or `<name>.dim<k>`. A
-    constant added to or multiplied with an index goes into the address; two loads of one memref at i
-    and i + step of the root unit become one load and its next value; other index arithmetic takes the
-    unit's ALU. A vector stream becomes a row of that many elements, clipped at the unit's upper bound.
+    Units are numbered in pre-order, streams and rows in dependence order. Constants become
+    integers, other host values argument registers: a memref argument's symbol is its name in
+    `ember.args`, the distance of its rows is `<name>.pitch`, dimension k of it `<name>.rows` (k =
+    0) or `<name>.dim<k>`. A constant added to or multiplied with an index goes into the address;
+    two loads of one memref at i and i + step of the root unit become one load and its next value;
+    other index arithmetic takes the unit's ALU. A vector stream becomes a row of that many
+    elements, clipped at the unit's upper bound.
 
     Parameters
     ----------
@@ -180,7 +181,12 @@ class _Allocation:
             case dlc.RegisterOperandOp() | dlc.YieldOp():
                 pass
             case _:
-                refuse(op, "op of an access program", "one with a form in the access unit", repr(op.name))
+                refuse(
+                    op,
+                    "op of an access program",
+                    "one with a form in the access unit",
+                    repr(op.name),
+                )
 
     def _name(self, stream: SSAValue, slot: Slot, holder: int) -> None:
         self.slots[stream] = slot
@@ -198,7 +204,7 @@ class _Allocation:
         return Slot(SlotKind.ARGUMENT, self.arguments[symbol].argument.data.number)
 
     def _slot(self, value: SSAValue, user: Operation) -> Slot:
-        """The slot of a stream or host value."""
+        """Return the slot of a stream or host value."""
         if value in self.slots:
             return self.slots[value]
         number = constant(value)
@@ -227,14 +233,16 @@ class _Allocation:
         return self._argument(self.symbols[value], value.type).number
 
     def _holder(self, operands: Sequence[SSAValue]) -> int:
-        """The innermost unit that holds one of the streams."""
+        """Return the innermost unit that holds one of the streams."""
         return max((self.holders[value] for value in operands if value in self.holders), default=0)
 
     def _unit(self, op: dlc.NewTuOp) -> None:
         number = len(self.unit_ops)
         under = number - 1 if op.under is None else op.under.value.data
         if number and under != number - 1:
-            rule = f"the only unit under t{under} (loops side by side need opt_level 2 to become rows)"
+            rule = (
+                f"the only unit under t{under} (loops side by side need opt_level 2 to become rows)"
+            )
             refuse(op, f"unit t{number}", rule, "a second one")
         step = constant(op.step)
         if step is None or step < 1:
@@ -285,10 +293,12 @@ class _Allocation:
         )  # fmt: skip
 
     def _pair_source(self, op: slc.MemStreamOp, address: _Address, holder: int) -> SSAValue | None:
-        """The load of the root unit whose next value this load is, if the pair is free."""
+        """Return the load of the root unit whose next value this one is, if the pair is free."""
         unit = self.unit_ops[holder]
         step = constant(unit.step)
-        taken = any(isinstance(r, NextOp | AluOp) and r.unit.data.number == holder for r in self.records)
+        taken = any(
+            isinstance(r, NextOp | AluOp) and r.unit.data.number == holder for r in self.records
+        )
         alu_needed = any(
             isinstance(other, slc.AluStreamOp)
             and other.result in self.computed
@@ -323,17 +333,22 @@ class _Allocation:
     def _row(self, op: dlc.RowStreamOp) -> None:
         if len(op.indices) != 1:
             refuse(op, "rank of a memref read by rows", "2", len(op.indices) + 1)
-        base, element = self._base(op.memref, op), cast("MemRefType[Attribute]", op.memref.type).element_type
+        base, element = (
+            self._base(op.memref, op),
+            cast("MemRefType[Attribute]", op.memref.type).element_type,
+        )
         holder = self._holder(op.indices)
         index, length = self._slot(op.indices[0], op), self._slot(op.length, op)
         pitch = self._pitch(op.memref)
         number = self._new_row(op.result, holder)
         self.records.append(
-            RowOp(number, holder, base, index, pitch, length, element, nontemporal=op.is_nontemporal)
+            RowOp(
+                number, holder, base, index, pitch, length, element, nontemporal=op.is_nontemporal
+            )
         )
 
     def _vector(self, op: slcvec.MemStreamOp) -> None:
-        """A vector is a part of a row, clipped where its unit ends."""
+        """Add a vector as a part of a row, clipped where its unit ends."""
         shape = vector_shape(head_type(op.result.type))
         assert shape is not None, "checked by the op"
         lanes, element = shape

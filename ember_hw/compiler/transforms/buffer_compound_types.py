@@ -1,4 +1,4 @@
-"""`buffer-compound-types`: a loop over the elements of a row becomes a row, and a loop in the callback."""
+"""`buffer-compound-types`: a loop over a row becomes the row, and a loop in the callback."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
+from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.ir_facts import (
     REMARK,
     constant,
@@ -30,19 +31,22 @@ class BufferCompoundTypes(ModulePass):
     """
     Let the access unit deliver whole rows instead of their vectors.
 
-    Accepts `slcvec` from `simplify-mem-ops`. A vector loop qualifies if it stands in a scalar loop, runs from
-    the constant 0 to a host value by steps of 1 element, and holds only vector streams with its
-    induction variable as last index, lane 0 of that variable, and one callback that reads these. Its
-    streams then fill row buffers (`slcvec.buf_stream`, `slcvec.to_buffer`), and its callback moves behind it:
-    it reads everything once and runs its code in an `scf.for` over the row, a vector a step.
+    Accepts `slcvec` from `simplify-mem-ops`. A vector loop qualifies if it stands in a scalar loop,
+    runs from the constant 0 to a host value by steps of 1 element, and holds only vector streams
+    with its induction variable as last index, lane 0 of that variable, and one callback that reads
+    these. Its streams then fill row buffers (`slcvec.buf_stream`, `slcvec.to_buffer`), and its
+    callback moves behind it: it reads everything once and runs its code in an `scf.for` over the
+    row, a vector a step.
 
-    A row of length 0 fires the callback, whose loop then runs nothing. Every addition happens to the same
-    cell in the same order. A loop that doesn't qualify stays, with the reason in `ember.remark`.
+    A row of length 0 fires the callback, whose loop then runs nothing. Every addition happens to
+    the same cell in the same order. A loop that doesn't qualify stays, with the reason in
+    `ember.remark`.
     """
 
     name = "buffer-compound-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for loop in [op for op in function.walk() if isinstance(op, slcvec.ForOp)]:
                 if any(isinstance(op, slcvec.ToBufferOp) for op in loop.body.block.ops):
@@ -101,7 +105,11 @@ class _RowLoop:
                 return "it uses another lane than lane 0 of its induction variable"
         known = [op.result for op in (*self.streams, *self.extracts)]
         for op in self.callbacks[0].body.block.ops:
-            if isinstance(op, slc.FromStreamOp) and is_inside(op.stream, loop) and op.stream not in known:
+            if (
+                isinstance(op, slc.FromStreamOp)
+                and is_inside(op.stream, loop)
+                and op.stream not in known
+            ):
                 return "its callback reads the induction or mask vector"
         return None
 
@@ -111,7 +119,7 @@ class _RowLoop:
         (callback,) = self.callbacks
         rows: dict[SSAValue, SSAValue] = {}
         for stream in self.streams:
-            buffer = slcvec.BufStreamOp(stream.memref.type.element_type)
+            buffer = slcvec.BufStreamOp(memref_type(stream.memref).element_type)
             buffer.result.name_hint = "row"
             Rewriter.insert_op(buffer, _after_streams(loop))
             store = slcvec.ToBufferOp(stream.result, buffer.result, [loop.induction_variable])
@@ -162,7 +170,7 @@ class _RowLoop:
 
 
 def _after_streams(loop: Operation) -> InsertPoint:
-    """The place behind the streams of the body that holds the loop."""
+    """Return the place behind the streams of the body that holds the loop."""
     block = loop.parent_block()
     assert block is not None
     rest = (slc.ForOp, slcvec.ForOp, slc.CallbackOp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, vector
@@ -19,7 +20,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
-from ember_hw.compiler.transforms.ir_facts import copy_hint, entry_constant, erase, functions, refuse
+from ember_hw.compiler.transforms.ir_facts import (
+    copy_hint,
+    entry_constant,
+    erase,
+    functions,
+    refuse,
+)
 from ember_hw.compiler.transforms.lane_ops import CallbackPlan, NotVectorizableError, is_lane_op
 
 
@@ -28,29 +35,34 @@ class CallbackVectorizer(ModulePass):
     """
     Give callbacks of vector loops their vector form and consume every temporary cast.
 
-    Accepts what `slc-vectorizer` leaves. A callback reads vectors instead of their casts; ops on them become
-    lane ops, a scalar next to a vector is broadcast, a load or store at the induction variable becomes
-    `vector.maskedload`/`vector.maskedstore` at lane 0 under the loop's mask. Lanes beyond the loop
-    touch no memory.
+    Accepts what `slc-vectorizer` leaves. A callback reads vectors instead of their casts; ops on
+    them become lane ops, a scalar next to a vector is broadcast, a load or store at the induction
+    variable becomes `vector.maskedload`/`vector.maskedstore` at lane 0 under the loop's mask. Lanes
+    beyond the loop touch no memory.
 
-    The order of additions to one memory cell stays the same. A callback without a vector form is an error
-    here; loops that hold one were left scalar by `slc-vectorizer`.
+    The order of additions to one memory cell stays the same. A callback without a vector form is an
+    error here; loops that hold one were left scalar by `slc-vectorizer`.
     """
 
     name = "callback-vectorizer"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for loop in [op for op in function.walk() if isinstance(op, slcvec.ForOp)]:
-                for op in list(loop.body.block.ops):
-                    if isinstance(op, slc.CallbackOp):
-                        _Callback(function, loop, op).vectorize()
-                for op in list(loop.body.block.ops):
-                    if isinstance(op, slcvec.TmpVecStreamCastOp):
-                        if op.result.uses:
-                            user = next(iter(op.result.uses)).operation
-                            refuse(user, "user of a vector stream", "an slc.from_stream", repr(user.name))
-                        erase(op)
+                for inner in list(loop.body.block.ops):
+                    if isinstance(inner, slc.CallbackOp):
+                        _Callback(function, loop, inner).vectorize()
+                for inner in list(loop.body.block.ops):
+                    if isinstance(inner, slcvec.TmpVecStreamCastOp):
+                        _erase_cast(inner)
+
+
+def _erase_cast(cast_op: slcvec.TmpVecStreamCastOp) -> None:
+    for use in cast_op.result.uses:
+        user = use.operation
+        refuse(user, "user of a vector stream", "an slc.from_stream", repr(user.name))
+    erase(cast_op)
 
 
 class _Callback:
@@ -78,7 +90,9 @@ class _Callback:
     def _check(self) -> None:
         plan = CallbackPlan()
         for op in self.callback.body.block.ops:
-            if isinstance(op, slc.FromStreamOp) and isinstance(op.stream.owner, slcvec.TmpVecStreamCastOp):
+            if isinstance(op, slc.FromStreamOp) and isinstance(
+                op.stream.owner, slcvec.TmpVecStreamCastOp
+            ):
                 source = op.stream.owner.source
                 target = plan.induction if source is self.loop.induction_variable else plan.lanes
                 target.add(op.value)
@@ -87,12 +101,16 @@ class _Callback:
         try:
             plan.check(self.callback)
         except NotVectorizableError as reason:
-            refuse(self.callback, "callback of a vector loop", "vectorisable", f"one where {reason}")
+            refuse(
+                self.callback, "callback of a vector loop", "vectorisable", f"one where {reason}"
+            )
 
     def _rewrite(self, op: Operation) -> bool:
         """Replace the op by its vector form; whether there was one to replace."""
         here = InsertPoint.before(op)
-        if isinstance(op, slc.FromStreamOp) and isinstance(op.stream.owner, slcvec.TmpVecStreamCastOp):
+        if isinstance(op, slc.FromStreamOp) and isinstance(
+            op.stream.owner, slcvec.TmpVecStreamCastOp
+        ):
             self._read(op, op.stream.owner.source, here)
         elif isinstance(op, memref.LoadOp) and op.indices and op.indices[-1] in self.lane0:
             zeros = self._zeros(op.res.type)
@@ -144,10 +162,13 @@ class _Callback:
         return self.vectors[value]
 
     def _zeros(self, element: Attribute) -> SSAValue:
-        assert isinstance(element, AnyFloat | IntegerType | IndexType)
-        zeros = [0.0 if isinstance(element, AnyFloat) else 0] * self.loop.lanes
-        value = DenseIntOrFPElementsAttr.from_list(self._type(element), zeros)
-        return entry_constant(self.function, value, "zeros")
+        lanes = self.loop.lanes
+        if isinstance(element, AnyFloat):
+            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(element, [lanes]), [0.0] * lanes)
+        else:
+            integer = cast(IntegerType[int] | IndexType, element)
+            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(integer, [lanes]), [0] * lanes)
+        return entry_constant(self.function, zeros, "zeros")
 
     def _type(self, element: Attribute) -> VectorType[Attribute]:
         return VectorType(element, [self.loop.lanes])

@@ -34,17 +34,18 @@ class ChooseDecoupling(ModulePass):
     """
     Mark the loops of the access unit and put everything that isn't its work into callbacks.
 
-    Accepts functions of one block whose nests hold `scf.for`, `scf.if`, arith, math and memref ops, and
-    whose written memrefs can't overlap the ones the access unit reads (`ember.noalias` on the function,
-    or allocations).
+    Accepts functions of one block whose nests hold `scf.for`, `scf.if`, arith, math and memref ops,
+    and whose written memrefs can't overlap the ones the access unit reads (`ember.noalias` on the
+    function, or allocations).
 
-    The *access slice* is closed under operands: host values, induction variables of offloaded loops,
-    add, sub, mul, div on `index`, casts of integers to `index`, and loads of memrefs that the nest
-    doesn't write. A loop is offloaded, and gets the attribute `ember.offload`, if its bounds lie in the
-    slice, its step is a positive constant, and it holds a load of the slice at any depth. In the body of
-    an offloaded loop the ops of the slice come first; what remains between inner loops becomes one
-    `slc.callback` each, whose results are the values that others use. An `scf.if` and a loop that isn't
-    offloaded go whole into a callback, so that the access unit loads nothing the program wouldn't.
+    The *access slice* is closed under operands: host values, induction variables of offloaded
+    loops, add, sub, mul, div on `index`, casts of integers to `index`, and loads of memrefs that
+    the nest doesn't write. A loop is offloaded, and gets the attribute `ember.offload`, if its
+    bounds lie in the slice, its step is a positive constant, and it holds a load of the slice at
+    any depth. In the body of an offloaded loop the ops of the slice come first; what remains
+    between inner loops becomes one `slc.callback` each, whose results are the values that others
+    use. An `scf.if` and a loop that isn't offloaded go whole into a callback, so that the access
+    unit loads nothing the program wouldn't.
 
     Constants move to the start of the function. Nothing else changes order.
     """
@@ -52,6 +53,7 @@ class ChooseDecoupling(ModulePass):
     name = "choose-decoupling"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             _hoist_constants(function)
             for loop in [op for op in function.body.block.ops if isinstance(op, scf.ForOp)]:
@@ -92,7 +94,12 @@ class _Nest:
                 refuse(op, "op of a loop nest", rule, repr(op.name))
         if not self._offload(self.root):
             rule = "one whose bounds, step and at least one load the access unit can compute"
-            refuse(self.root, "top-level loop", rule, f"the loop of {value_name(self.root.body.block.args[0])}")
+            refuse(
+                self.root,
+                "top-level loop",
+                rule,
+                f"the loop of {value_name(self.root.body.block.args[0])}",
+            )
         for loop in self.offloaded:
             loop.attributes[OFFLOAD] = UnitAttr()
             self._regroup(loop.body.block)
@@ -120,7 +127,9 @@ class _Nest:
                 self.available.update(op.results)
                 loads |= isinstance(op, memref.LoadOp)
         if not loads:
-            self.available.difference_update([block.args[0], *(r for op in own for r in op.results)])
+            self.available.difference_update(
+                [block.args[0], *(r for op in own for r in op.results)]
+            )
             return False
         self.slice.update(own)
         self.offloaded.append(loop)
@@ -130,7 +139,9 @@ class _Nest:
         if isinstance(op, _SLICE_ARITHMETIC):
             return isinstance(op.result.type, IndexType) and all(map(self._in_slice, op.operands))
         if isinstance(op, arith.IndexCastOp):
-            integer = isinstance(op.input.type, IntegerType) and isinstance(op.result.type, IndexType)
+            integer = isinstance(op.input.type, IntegerType) and isinstance(
+                op.result.type, IndexType
+            )
             return integer and self._in_slice(op.input)
         if not isinstance(op, memref.LoadOp) or not all(map(self._in_slice, op.operands)):
             return False
@@ -139,12 +150,14 @@ class _Nest:
             return False
         for stored in self.stored:
             if may_alias(root, stored, self.function):
-                rule = f"known not to overlap the stored {value_name(stored)} (function attribute {NOALIAS!r})"
-                refuse(op, f"memref {value_name(root)} read by the access unit", rule, "possibly the same memory")
+                what = f"memref {value_name(root)} read by the access unit"
+                name = value_name(stored)
+                rule = f"known not to overlap the stored {name} (function attribute {NOALIAS!r})"
+                refuse(op, what, rule, "possibly the same memory")
         return True
 
     def _regroup(self, block: Block) -> None:
-        """Order a body: slice ops, then callbacks and inner loops in program order, then the yield."""
+        """Order a body: slice ops, callbacks and inner loops in program order, the yield."""
         terminator = block.last_op
         assert terminator is not None
         front: list[Operation] = []

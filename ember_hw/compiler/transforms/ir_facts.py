@@ -1,4 +1,4 @@
-"""What several passes ask about values and ops: constants, roots of memrefs, host values, places in error texts."""
+"""What several passes ask about values and ops: constants, host values, roots of memrefs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -24,8 +30,10 @@ AnyConstant: TypeAlias = IntegerAttr | DenseIntOrFPElementsAttr
 
 
 def refuse(op: Operation, what: str, rule: str, found: object) -> NoReturn:
-    """Raise `CompileError` "<what> must be <rule>, not <found>", with the op's name and function."""
-    message = f"{what} must be {rule}, not {found} (op {op.name!r} in function {function_name(op)!r})"
+    """Raise `CompileError` "<what> must be <rule>, not <found>" with the op and its function."""
+    message = (
+        f"{what} must be {rule}, not {found} (op {op.name!r} in function {function_name(op)!r})"
+    )
     raise CompileError(message, node=op.name)
 
 
@@ -34,7 +42,12 @@ def functions(module: ModuleOp) -> Iterator[func.FuncOp]:
     for op in module.walk():
         if isinstance(op, func.FuncOp) and op.body.blocks:
             if len(op.body.blocks) != 1:
-                refuse(op, f"function {op.sym_name.data!r}", "one block", f"{len(op.body.blocks)} blocks")
+                refuse(
+                    op,
+                    f"function {op.sym_name.data!r}",
+                    "one block",
+                    f"{len(op.body.blocks)} blocks",
+                )
             yield op
 
 
@@ -66,21 +79,21 @@ def is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def is_host(value: SSAValue) -> bool:
-    """Whether the value is defined at function level: an argument or what the host computes before the nest."""
+    """Whether the value is defined at function level: an argument, or computed by the host."""
     return isinstance(defining_block(value).parent_op(), func.FuncOp)
 
 
 def strip_stream(value: SSAValue) -> SSAValue:
-    """Return what the value is a constant stream of; the value itself if it is no `slc.to_stream`."""
+    """Return what the value is a constant stream of, or the value itself."""
     owner = value.owner
     return owner.value if isinstance(owner, slc.ToStreamOp) else value
 
 
 def constant(value: SSAValue) -> int | None:
-    """Return the integer that the value, or the constant stream of it, always is; None if unknown."""
+    """Return the integer that the value or constant stream always is; None if unknown."""
     owner = strip_stream(value).owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return cast("IntegerAttr[Attribute]", owner.value).value.data
+        return cast("IntegerAttr[IndexType]", owner.value).value.data
     return None
 
 
@@ -95,7 +108,9 @@ def host_value(value: SSAValue) -> SSAValue | None:
 def is_all_true(mask: SSAValue) -> bool:
     """Whether the mask, or the constant stream of it, is a constant without a false lane."""
     owner = strip_stream(mask).owner
-    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(
+        owner.value, DenseIntOrFPElementsAttr
+    ):
         return False
     return all(bool(lane) for lane in owner.value.get_values())
 
@@ -119,8 +134,8 @@ def may_alias(a: SSAValue, b: SSAValue, function: func.FuncOp) -> bool:
     """
     Whether two roots may overlap.
 
-    Distinct allocations don't; distinct arguments of a function don't if it has `ember.noalias`. What
-    else there is may overlap anything.
+    Distinct allocations don't; distinct arguments of a function don't if it has `ember.noalias`.
+    What else there is may overlap anything.
     """
     if a is b:
         return True

@@ -71,8 +71,8 @@ class CallbackPlan:
         Raises
         ------
         NotVectorizableError
-            An op on the way has no vector form, an access isn't contiguous in the induction variable, or
-            a store or a load of stored memory doesn't keep to one cell for each lane.
+            An op on the way has no vector form, an access isn't contiguous in the induction
+            variable, or a store or a load of stored memory doesn't keep to one cell for each lane.
         """
         if callback.res:
             raise NotVectorizableError("its callback has results")
@@ -83,7 +83,9 @@ class CallbackPlan:
                 continue
             if isinstance(op, memref.StoreOp):
                 if not self._is_lane_access(op, op.indices, op.memref):
-                    raise NotVectorizableError("a store doesn't have the induction variable as its last index")
+                    raise NotVectorizableError(
+                        "a store doesn't have the induction variable as its last index"
+                    )
             elif isinstance(op, memref.LoadOp):
                 if self._is_lane_access(op, op.indices, op.memref):
                     self.lanes.add(op.res)
@@ -100,18 +102,25 @@ class CallbackPlan:
     def _is_lane_access(self, op: Operation, indices: Sequence[SSAValue], memory: SSAValue) -> bool:
         """Whether lanes access neighbours; False if all lanes access one cell."""
         *outer, last = indices
-        if any(index in self.induction or index in self.lanes for index in outer) or last in self.lanes:
+        if (
+            any(index in self.induction or index in self.lanes for index in outer)
+            or last in self.lanes
+        ):
             raise NotVectorizableError(f"{op.name!r} isn't contiguous in the induction variable")
         if last not in self.induction:
             return False
         if not unit_inner_stride(memory.type):
-            raise NotVectorizableError(f"{value_name(memory)} has no unit stride in its last dimension")
+            raise NotVectorizableError(
+                f"{value_name(memory)} has no unit stride in its last dimension"
+            )
         return True
 
 
 def _check_cells(callback: slc.CallbackOp) -> None:
     """Raise unless each lane keeps to its own cell of each stored memref."""
-    accesses = [op for op in callback.body.block.ops if isinstance(op, memref.StoreOp | memref.LoadOp)]
+    accesses = [
+        op for op in callback.body.block.ops if isinstance(op, memref.StoreOp | memref.LoadOp)
+    ]
     function = nest_root(callback).parent_op()
     assert isinstance(function, func.FuncOp)
     for store in accesses:
@@ -119,10 +128,13 @@ def _check_cells(callback: slc.CallbackOp) -> None:
             continue
         for other in accesses:
             same = memref_root(store.memref) is memref_root(other.memref)
-            if same and (store.memref is not other.memref or tuple(store.indices) != tuple(other.indices)):
+            if same and (
+                store.memref is not other.memref or tuple(store.indices) != tuple(other.indices)
+            ):
                 name = value_name(memref_root(store.memref))
                 raise NotVectorizableError(f"stored memref {name} is accessed at two places")
-            if not same and may_alias(memref_root(store.memref), memref_root(other.memref), function):
-                raise NotVectorizableError(
-                    f"stored memref {value_name(store.memref)} may overlap {value_name(other.memref)}"
-                )
+            if not same and may_alias(
+                memref_root(store.memref), memref_root(other.memref), function
+            ):
+                names = value_name(store.memref), value_name(other.memref)
+                raise NotVectorizableError(f"stored memref {names[0]} may overlap {names[1]}")

@@ -31,17 +31,18 @@ _ARITHMETIC: dict[slc.AluKind, type[arith.AddiOp | arith.SubiOp | arith.MuliOp]]
 @dataclass(frozen=True)
 class ReplaceToVal(ModulePass):
     """
-    Align the queues: recompute an index that is affine in induction variables instead of sending it.
+    Align the queues: recompute an affine index instead of sending it.
 
-    Accepts `slc` or `slcvec` at any level. A callback's read of an index stream that sums and scales induction
-    variables, constants and host values becomes arithmetic on one execute-side variable per loop
-    (`dlc.get_var`). The loops must have a lower bound that is a host value and a constant step; others keep
-    their operand.
+    Accepts `slc` or `slcvec` at any level. A callback's read of an index stream that sums and
+    scales induction variables, constants and host values becomes arithmetic on one execute-side
+    variable per loop (`dlc.get_var`). The loops must have a lower bound that is a host value and a
+    constant step; others keep their operand.
 
-    The variable of loop U starts at U's lower bound (`dlc.set_var` before the nest). It advances once per
-    iteration of U: at the end of U's callback if U is innermost, else at the end of the callback behind
-    U's last inner loop, which is added where there is none, and which also runs for an empty inner
-    loop. Behind a U that isn't the root the variable is set back. Streams that nothing reads any more are erased.
+    The variable of loop U starts at U's lower bound (`dlc.set_var` before the nest). It advances
+    once per iteration of U: at the end of U's callback if U is innermost, else at the end of the
+    callback behind U's last inner loop, which is added where there is none, and which also runs for
+    an empty inner loop. Behind a U that isn't the root the variable is set back. Streams that
+    nothing reads any more are erased.
 
     Running the pass twice is running it once.
     """
@@ -49,6 +50,7 @@ class ReplaceToVal(ModulePass):
     name = "replace-to-val"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             _Function(function).align()
 
@@ -71,7 +73,11 @@ class _Function:
             and _is_affine(op.stream)
         ]
         loops = {loop for read in reads for loop in _loops(read.stream)}
-        used = [op.variable for op in self.function.walk() if isinstance(op, dlc.SetVarOp | dlc.GetVarOp)]
+        used = [
+            op.variable
+            for op in self.function.walk()
+            if isinstance(op, dlc.SetVarOp | dlc.GetVarOp)
+        ]
         number = max(used, default=-1) + 1
         for op in self.function.walk():
             if isinstance(op, slc.ForOp) and op in loops:
@@ -140,7 +146,7 @@ def _is_affine(stream: SSAValue) -> bool:
 
 
 def _loops(stream: SSAValue) -> set[slc.ForOp]:
-    """The loops whose induction variables an affine stream reads."""
+    """Return the loops whose induction variables an affine stream reads."""
     if host_value(stream) is not None:
         return set()
     if isinstance(stream.owner, slc.AluStreamOp):
@@ -164,7 +170,9 @@ def _maintain(loop: slc.ForOp, variable: int) -> None:
     Rewriter.insert_op(dlc.SetVarOp(lower, variable), InsertPoint.before(root))
 
     body = loop.body.block
-    inner = [op for op in body.ops if isinstance(op, slc.ForOp | slcvec.ForOp) and not is_row_loop(op)]
+    inner = [
+        op for op in body.ops if isinstance(op, slc.ForOp | slcvec.ForOp) and not is_row_loop(op)
+    ]
     if inner:
         update = _callback_behind(inner[-1])
     else:
@@ -175,7 +183,7 @@ def _maintain(loop: slc.ForOp, variable: int) -> None:
 
 
 def _callback_behind(loop: Operation) -> slc.CallbackOp:
-    """The last of the callbacks right behind the loop; a new one if there is none."""
+    """Return the last of the callbacks right behind the loop; a new one if there is none."""
     found: slc.CallbackOp | None = None
     following = loop.next_op
     while isinstance(following, slc.CallbackOp):

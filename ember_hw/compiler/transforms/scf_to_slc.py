@@ -1,4 +1,4 @@
-"""`scf-to-slc`: marked loops and the access slice become loops and streams; callbacks read stream heads."""
+"""`scf-to-slc`: the access slice becomes loops and streams, whose heads callbacks read."""
 
 from __future__ import annotations
 
@@ -35,25 +35,27 @@ class ScfToSlc(ModulePass):
     """
     Turn offloaded loops into `slc.for` and what feeds them into streams.
 
-    Accepts what `choose-decoupling` leaves. Loads, index arithmetic and index casts outside callbacks
-    become stream ops; host values enter by `slc.to_stream` before the nest; a loop's `iter_args` become
-    execute values. A callback reads each stream it uses once, by an `slc.from_stream` at its start: indices
-    first, then other scalars, then rows, within these the outermost loop's first.
+    Accepts what `choose-decoupling` leaves. Loads, index arithmetic and index casts outside
+    callbacks become stream ops; host values enter by `slc.to_stream` before the nest; a loop's
+    `iter_args` become execute values. A callback reads each stream it uses once, by an
+    `slc.from_stream` at its start: indices first, then other scalars, then rows, within these the
+    outermost loop's first.
 
-    The conversion is total: a top-level loop without `ember.offload`, or an op that is neither slice,
-    callback nor loop, is an error. The code in callbacks stays the same.
+    The conversion is total: a top-level loop without `ember.offload`, or an op that is neither
+    slice, callback nor loop, is an error. The code in callbacks stays the same.
     """
 
     name = "scf-to-slc"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for loop in [op for op in function.body.block.ops if isinstance(op, scf.ForOp)]:
                 _Nest(loop).convert()
 
 
 def read_order(stream: SSAValue) -> int:
-    """Sort key of a callback's operands: 0 for indices, 1 for other scalars and vectors, 2 for rows."""
+    """Return the sort key of an operand: 0 for indices, 1 for scalars and vectors, 2 for rows."""
     assert isinstance(stream.type, slc.StreamType)
     element = stream.type.element_type
     if isinstance(element, IndexType):
@@ -79,11 +81,16 @@ class _Nest:
         self.root.erase(safe_erase=False)
 
     def _stream(self, value: SSAValue, user: Operation) -> SSAValue:
-        """The stream of a slice or host value."""
+        """Return the stream of a slice or host value."""
         if value in self.streams:
             return self.streams[value]
         if not is_host(value):
-            refuse(user, f"operand {value_name(value)} of the access slice", "a stream or a host value", "an execute value")
+            refuse(
+                user,
+                f"operand {value_name(value)} of the access slice",
+                "a stream or a host value",
+                "an execute value",
+            )
         if value not in self.constants:
             op = slc.ToStreamOp(value)
             Rewriter.insert_op(op, self.before)
@@ -97,7 +104,7 @@ class _Nest:
     def _loop(self, loop: scf.ForOp) -> slc.ForOp:
         if OFFLOAD not in loop.attributes:
             refuse(loop, "loop outside a callback", f"marked {OFFLOAD!r}", "unmarked")
-        bounds = [self._stream(bound, loop) for bound in (loop.lb, loop.ub, loop.step)]
+        lower, upper, step = (self._stream(b, loop) for b in (loop.lb, loop.ub, loop.step))
         old = loop.body.block
         block = Block(arg_types=[slc.StreamType(IndexType()), *(arg.type for arg in old.args[1:])])
         self._define(old.args[0], block.args[0])
@@ -108,7 +115,7 @@ class _Nest:
             block.add_op(self._op(op))
         attributes = {name: value for name, value in loop.attributes.items() if name != OFFLOAD}
         inits = self._execute_values(loop, loop.iter_args)
-        new = slc.ForOp(*bounds, inits, Region(block), attributes)
+        new = slc.ForOp(lower, upper, step, inits, Region(block), attributes)
         for before, after in zip(loop.res, new.res, strict=True):
             copy_hint(before, after)
             before.replace_all_uses_with(after)
@@ -125,7 +132,8 @@ class _Nest:
             return slc.YieldOp(*self._execute_values(op, op.operands))
         new: Operation
         if type(op) in _ALU:
-            new = slc.AluStreamOp(_ALU[type(op)], *(self._stream(value, op) for value in op.operands))
+            lhs, rhs = (self._stream(value, op) for value in op.operands)
+            new = slc.AluStreamOp(_ALU[type(op)], lhs, rhs)
         elif isinstance(op, arith.IndexCastOp) and isinstance(op.result.type, IndexType):
             new = slc.CastStreamOp(self._stream(op.input, op))
         elif isinstance(op, memref.LoadOp):
@@ -142,18 +150,19 @@ class _Nest:
         result: list[SSAValue] = []
         for value in values:
             if value in self.streams:
-                refuse(user, f"carried value {value_name(value)}", "an execute value or a host value", "a stream")
+                refuse(
+                    user,
+                    f"carried value {value_name(value)}",
+                    "an execute value or a host value",
+                    "a stream",
+                )
             result.append(value)
         return result
 
     def _sink_reads(self, callback: slc.CallbackOp) -> None:
         """Let the callback read each stream that it uses, once, at its start."""
         inside = list(callback.walk())
-        used = [
-            value
-            for value in self.streams
-            if any(value in op.operands for op in inside)
-        ]
+        used = [value for value in self.streams if any(value in op.operands for op in inside)]
         reads: list[Operation] = []
         for value in sorted(used, key=lambda value: read_order(self.streams[value])):
             read = slc.FromStreamOp(self.streams[value])

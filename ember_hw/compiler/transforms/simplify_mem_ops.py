@@ -1,4 +1,4 @@
-"""`simplify-mem-ops`: contiguous vector accesses need lane 0 and the bounds, not index and mask vectors."""
+"""`simplify-mem-ops`: contiguous accesses need lane 0 and bounds, not index and mask vectors."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class SimplifyMemOps(ModulePass):
     """
     Let callbacks of vector loops read one index instead of the induction and mask vectors.
 
-    Accepts `slcvec` from `callback-vectorizer`. Where a callback uses the induction vector only for its lane
-    0, it reads the scalar stream `slcvec.extract %iv[0]`; where the loop's bounds are host values, the
-    mask is recomputed from that index by `slcvec.mask` (element step = step / lanes). Reads and
-    `slcvec.vec_indvar`s that nothing uses any more are erased.
+    Accepts `slcvec` from `callback-vectorizer`. Where a callback uses the induction vector only for
+    its lane 0, it reads the scalar stream `slcvec.extract %iv[0]`; where the loop's bounds are host
+    values, the mask is recomputed from that index by `slcvec.mask` (element step = step / lanes).
+    Reads and `slcvec.vec_indvar`s that nothing uses any more are erased.
 
     What is loaded, stored and computed stays the same. Running the pass twice is running it once.
     """
@@ -40,12 +40,13 @@ class SimplifyMemOps(ModulePass):
     name = "simplify-mem-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for loop in [op for op in function.walk() if isinstance(op, slcvec.ForOp)]:
                 _Loop(function, loop).simplify()
-            for op in reversed(list(function.walk())):
-                if isinstance(op, slcvec.VecIndvarOp) and not op.results[0].uses:
-                    erase(op)
+            for inner in reversed(list(function.walk())):
+                if isinstance(inner, slcvec.VecIndvarOp) and not inner.results[0].uses:
+                    erase(inner)
 
 
 class _Loop:
@@ -88,9 +89,17 @@ class _Loop:
     def _mask(self, callback: slc.CallbackOp, read: slc.FromStreamOp) -> None:
         """Recompute the mask on the execute side, if the bounds are known there."""
         loop = self.loop
-        lower, upper, step = (host_value(v) for v in (loop.lower_bound, loop.upper_bound, loop.step))
+        lower, upper, step = (
+            host_value(v) for v in (loop.lower_bound, loop.upper_bound, loop.step)
+        )
         width = constant(loop.step)
-        if lower is None or upper is None or step is None or width is None or not is_all_true(loop.in_mask):
+        if (
+            lower is None
+            or upper is None
+            or step is None
+            or width is None
+            or not is_all_true(loop.in_mask)
+        ):
             return
         if width % loop.lanes:
             refuse(loop, "step of the vector loop", f"a multiple of its {loop.lanes} lanes", width)
@@ -104,7 +113,7 @@ class _Loop:
         erase(read)
 
     def _lane0(self, callback: slc.CallbackOp, before: Operation) -> SSAValue:
-        """The callback's read of lane 0 of the induction vector."""
+        """Return the callback's read of lane 0 of the induction vector."""
         if self.extract is None:
             op = slcvec.ExtractOp(self.loop.induction_variable, 0)
             copy_hint(self.loop.induction_variable, op.result)
@@ -126,4 +135,3 @@ def _is_lane0(op: Operation) -> bool:
         and not op.dynamic_position
         and tuple(op.static_position.get_values()) == (0,)
     )
-

@@ -1,8 +1,9 @@
 """
 `slc-to-dlc`: one program in two halves, an access program and the cases of the execute side.
 
-The text of an EmbeddingBag sum, whose regular forms `backend/kernels.py` recognises. `%b` is `dlc.pop_operand`
-or, from level 3 on, `dlc.get_var`. Constants and dims (`%c0`, `%D`, `%zeros`, ..) stand at function level.
+This is the text of an EmbeddingBag sum, whose regular forms `backend/kernels.py` recognises. `%b` is
+`dlc.pop_operand` or, at level 3, `dlc.get_var`. Constants and dims (`%c0`, `%D`, `%zeros`) stand at
+function level.
 
 Level 0, one element a token, [b, d, v]::
 
@@ -23,7 +24,7 @@ Level 1, one vector a token, [b, d0, v]; here 8 lanes::
       %d = dlc.pop_operand : index
       %v = dlc.pop_operand : vector<8xf32>
       %mask = slcvec.mask %d %c0 %D %c1 : vector<8xi1>
-      %a = vector.maskedload %out[%b, %d], %mask, %zeros : memref<?x?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+      %a = vector.maskedload %out[%b, %d], %mask, %zeros  : .. into vector<8xf32>
       %n = arith.addf %a, %v : vector<8xf32>
       vector.maskedstore %out[%b, %d], %mask, %n : memref<?x?xf32>, vector<8xi1>, vector<8xf32>
       dlc.yield
@@ -57,8 +58,8 @@ Level 3, rows alone, [row] and []; `dlc.set_var %c0 : index` stands at function 
       dlc.yield
     }
 
-With weights a `%w = dlc.pop_operand : f32` stands between indices and data, and `arith.mulf` (at level 1 and
-up of `vector.broadcast %w`) before the addition.
+With weights a `%w = dlc.pop_operand : f32` stands between indices and data, and an `arith.mulf` (from
+level 1 on of `vector.broadcast %w`) before the addition.
 """
 
 from __future__ import annotations
@@ -92,21 +93,22 @@ class SlcToDlc(ModulePass):
     """
     Split each top-level nest into `dlc.configure_access_engine` and `dlc.compute_loop`.
 
-    Accepts `slc` and `slcvec` at any level without execute values (results of callbacks, `init_args`). Loops become
-    traversal units in pre-order, a vector loop a unit that steps by its vectors, a loop that fills row
-    buffers a `dlc.row_stream`. A callback becomes a case: in a loop U without inner loops on (U, ite), in
-    front of the first inner loop M on (M, beg), behind M on (M, end). Callbacks of one event merge; ids count
-    from 1 in program order. Every stream a callback reads is one registered operand and one pop: indices,
-    other scalars and vectors, rows.
+    Accepts `slc` and `slcvec` at any level without execute values (results of callbacks,
+    `init_args`). Loops become traversal units in pre-order, a vector loop a unit that steps by its
+    vectors, a loop that fills row buffers a `dlc.row_stream`. A callback becomes a case: in a loop
+    U without inner loops on (U, ite), in front of the first inner loop M on (M, beg), behind M on
+    (M, end). Callbacks of one event merge; ids count from 1 in program order. Every stream a
+    callback reads is one registered operand and one pop: indices, other scalars and vectors, rows.
 
-    A vector stream without a vector index reads as many lanes as its type says from its last index on; lanes
-    beyond the unit's upper bound aren't loaded and read 0. The code of callbacks stays the same. No `slc`
-    loop is left.
+    A vector stream without a vector index reads as many lanes as its type says from its last index
+    on; lanes beyond the unit's upper bound aren't loaded and read 0. The code of callbacks stays
+    the same. No `slc` loop is left.
     """
 
     name = "slc-to-dlc"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for nest in list(function.body.block.ops):
                 if isinstance(nest, slc.ForOp | slcvec.ForOp):
@@ -159,7 +161,7 @@ class _Nest:
         Rewriter.insert_op(op, InsertPoint.before(last))
 
     def _map(self, value: SSAValue, user: Operation) -> SSAValue:
-        """The access program's form of a stream or host value."""
+        """Return the access program's form of a stream or host value."""
         if value in self.streams:
             return self.streams[value]
         if not is_host(value):
@@ -170,11 +172,17 @@ class _Nest:
     def _loop(self, loop: slc.ForOp | slcvec.ForOp, parent: int | None) -> SSAValue:
         """Add the unit of a loop, its streams and what is below it; the unit."""
         if loop.init_args:
-            refuse(loop, "values carried by a loop of the access unit", "none", f"{len(loop.init_args)}")
+            refuse(
+                loop,
+                "values carried by a loop of the access unit",
+                "none",
+                f"{len(loop.init_args)}",
+            )
         if isinstance(loop, slcvec.ForOp):
             _check_vector_loop(loop)
-        bounds = [self._map(v, loop) for v in (loop.lower_bound, loop.upper_bound, loop.step)]
-        unit = dlc.NewTuOp(*bounds, parent)
+        bounds = (loop.lower_bound, loop.upper_bound, loop.step)
+        lower, upper, step = (self._map(bound, loop) for bound in bounds)
+        unit = dlc.NewTuOp(lower, upper, step, parent)
         position = dlc.GetIndVarOp(unit)
         number = self.units
         self.units += 1
@@ -185,7 +193,7 @@ class _Nest:
         self.streams[loop.induction_variable] = position.result
 
         ops = list(loop.body.block.ops)
-        # Before the first inner loop, its `beg` is the event; it isn't known until that unit is made.
+        # In front of the first inner loop: on its `beg`, once that unit is made.
         waiting: list[slc.CallbackOp] = []
         last: SSAValue | None = None
         for op in ops:
@@ -232,7 +240,12 @@ class _Nest:
             self.streams[op.result] = self._map(op.stream, op)
             return
         else:
-            refuse(op, "op of a loop of the access unit", "a stream, a callback or a loop", repr(op.name))
+            refuse(
+                op,
+                "op of a loop of the access unit",
+                "a stream, a callback or a loop",
+                repr(op.name),
+            )
         self._append(new)
         copy_hint(op.results[0], new.results[0])
         self.streams[op.results[0]] = new.results[0]
@@ -241,7 +254,12 @@ class _Nest:
         loop = op.parent_op()
         assert isinstance(loop, slcvec.ForOp), "vector streams stand in vector loops"
         if op.indices[-1] is not loop.induction_variable:
-            refuse(op, "last index of a vector stream", "its loop's induction variable", op.indices[-1].type)
+            refuse(
+                op,
+                "last index of a vector stream",
+                "its loop's induction variable",
+                op.indices[-1].type,
+            )
         indices = [self._map(index, op) for index in op.indices]
         return slcvec.MemStreamOp(op.memref, indices, loop.lanes, nontemporal=op.is_nontemporal)
 
@@ -254,14 +272,14 @@ class _Nest:
         for op in loop.body.block.ops:
             if isinstance(op, slcvec.MemStreamOp | slcvec.YieldOp):
                 continue
-            if not isinstance(op, slcvec.ToBufferOp) or not isinstance(op.stream.owner, slcvec.MemStreamOp):
+            if not isinstance(op, slcvec.ToBufferOp) or not isinstance(
+                op.stream.owner, slcvec.MemStreamOp
+            ):
                 rule = "a vector stream or its slcvec.to_buffer"
                 refuse(op, "op of a loop that fills rows", rule, repr(op.name))
             source = op.stream.owner
             indices = [self._map(index, source) for index in source.indices[:-1]]
-            row = dlc.RowStreamOp(
-                source.memref, indices, length, nontemporal=source.is_nontemporal
-            )
+            row = dlc.RowStreamOp(source.memref, indices, length, nontemporal=source.is_nontemporal)
             self._append(row)
             copy_hint(op.buffer, row.result)
             self.streams[op.buffer] = row.result
@@ -281,7 +299,12 @@ class _Nest:
                     code.append(op)
                     for inner in op.walk():
                         if isinstance(inner, slc.FromStreamOp):
-                            refuse(inner, "read of a stream", "at the top level of its callback", f"inside {op.name!r}")
+                            refuse(
+                                inner,
+                                "read of a stream",
+                                "at the top level of its callback",
+                                f"inside {op.name!r}",
+                            )
         block = Block()
         for stream in sorted(reads, key=read_order):
             register = dlc.RegisterOperandOp(case.unit, case.event, stream)
@@ -299,7 +322,7 @@ class _Nest:
 
 
 def _check_vector_loop(loop: slcvec.ForOp) -> None:
-    """Raise unless units can run the loop: scalar loops around it, a mask without holes, no vector reads."""
+    """Raise unless units can run the loop: no other vector loop, full mask, no vector reads."""
     if loop.loop_config.data is not slcvec.LoopConfig.BROADCAST:
         refuse(loop, "loopConfig", "bcast", loop.loop_config.data.value)
     if not is_all_true(loop.in_mask):

@@ -38,16 +38,17 @@ class SlcVectorizer(ModulePass):
     """
     Turn innermost loops into vector loops of `vector_length` lanes.
 
-    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, it carries no execute values, its
-    induction variable is only the last index of memory streams of unit inner stride or an index in
-    callbacks, and each of its callbacks has a vector form: every store has the induction variable as its
-    last and only its last index, every other access of that memref is at the same place, and what
-    is computed from vectors has a lane form. The whole legality is decided here, so
-    `callback-vectorizer` never has to undo a loop.
+    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, it carries no execute
+    values, its induction variable is only the last index of memory streams of unit inner stride or
+    an index in callbacks, and each of its callbacks has a vector form: every store has the
+    induction variable as its last and only its last index, every other access of that memref is at
+    the same place, and what is computed from vectors has a lane form. The whole legality is decided
+    here, so `callback-vectorizer` never has to undo a loop.
 
-    The step becomes `vector_length`, the mask all true, memory streams of the induction variable vector
-    streams. Callbacks stay scalar behind `slcvec.tmp_vec_stream_cast`s, which `callback-vectorizer`
-    consumes. A loop that doesn't qualify stays as it is, with the reason in the attribute `ember.remark`.
+    The step becomes `vector_length`, the mask all true, memory streams of the induction variable
+    vector streams. Callbacks stay scalar behind `slcvec.tmp_vec_stream_cast`s, which
+    `callback-vectorizer` consumes. A loop that doesn't qualify stays as it is, with the reason in
+    the attribute `ember.remark`.
 
     Parameters
     ----------
@@ -70,6 +71,7 @@ class SlcVectorizer(ModulePass):
             raise ValueError(f"vector_length must be one of {lengths}, not {self.vector_length!r}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the pass on every function."""
         for function in functions(op):
             for loop in [op for op in function.walk() if isinstance(op, slc.ForOp)]:
                 if any(isinstance(op, slc.ForOp | slcvec.ForOp) for op in loop.body.block.ops):
