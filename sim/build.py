@@ -1,4 +1,4 @@
-"""Compiles the access unit's Verilog and the C++ harness into a shared library, once per content."""
+"""Compiles the access unit's Verilog and the harness into a shared library, once per content."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def shape_of(library: ctypes.CDLL) -> ModelShape:
     """Return the port widths that the library was compiled for."""
     struct = ShapeStruct()
     library.ember_shape(byref(struct))
-    return ModelShape(**{name: getattr(struct, name) for name, _ in ShapeStruct._fields_})
+    return ModelShape(**{field[0]: getattr(struct, field[0]) for field in ShapeStruct._fields_})
 
 
 def memory_struct(memory: Memory) -> MemoryStruct:

@@ -309,7 +309,7 @@ class VerilatorModel:
         struct = CountersStruct()
         by_id = (c_uint64 * (1 << self.shape.id_bits))()
         self._library.ember_counters(self._open(), byref(struct), by_id)
-        values = {name: getattr(struct, name) for name, _ in CountersStruct._fields_}
+        values = {field[0]: getattr(struct, field[0]) for field in CountersStruct._fields_}
         return Counters(**values, read_beats_by_id=np.array(by_id, np.uint64))
 
     def clear_counters(self) -> None:
@@ -319,7 +319,8 @@ class VerilatorModel:
     def open_trace(self, path: Path, *, first_cycle: int = 0, end_cycle: int | None = None) -> None:
         """Write the cycles [first_cycle, end_cycle) to a VCD file.
 
-        Cycles count from the opening of the model, as `RunResult.row_cycles` does. The file is complete after `close_trace`, `close` or a SimulationError.
+        Cycles count from the opening of the model, as `RunResult.row_cycles` does. The file
+        is complete after `close_trace`, `close` or a SimulationError.
 
         Raises
         ------

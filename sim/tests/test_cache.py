@@ -58,5 +58,5 @@ def test_a_failed_build_leaves_nothing_and_is_tried_again(tmp_path):
     with pytest.raises(ToolError, match=r"^no compiler$"):
         build_once(tmp_path / "key", fail)
     assert [path.name for path in tmp_path.iterdir()] == ["key.lock"]
-    build_once(tmp_path / "key", lambda draft: (draft / "content").write_text("whole"))
-    assert (tmp_path / "key" / "content").read_text() == "whole"
+    build_once(tmp_path / "key", lambda draft: (draft / "content").touch())
+    assert (tmp_path / "key" / "content").exists()
