@@ -56,7 +56,7 @@ class AluOperation(enum.IntEnum, shape=2):
     ADD = 0
     SUB = 1
     MUL = 2
-    SHL = 3
+    SHL = 3  # by the low five bits of b
 
 
 class ElementSize(enum.IntEnum, shape=2):
@@ -461,7 +461,9 @@ def check_field(layout: RecordLayout, name: str, value: object) -> None:
 
 
 def disassemble(microcode: Microcode) -> str:
-    """Return a program as text, a line for each record; fields that are 0 are left out.
+    """Return a program as text, a line for each record.
+
+    Fields that are 0 are left out, except the version.
 
     The text is what `assemble` reads: ``disassemble(assemble(text))`` is a fixed point.
     """
@@ -470,7 +472,7 @@ def disassemble(microcode: Microcode) -> str:
         parts = [
             f"{f.name}={_format_value(f, microcode.get(path, f.name), microcode.config)}"
             for f in layout.fields
-            if microcode.get(path, f.name)
+            if microcode.get(path, f.name) or f.name == "version"
         ]
         if parts:
             lines.append(f"{path}: " + " ".join(parts))
@@ -503,6 +505,8 @@ def assemble(text: str, config: AcceleratorConfig) -> Microcode:
             name, equals, value = item.partition("=")
             if not equals:
                 raise AssemblyError(f"line {number}: item must be field=value, not {item!r}")
+            if name in records[path]:
+                raise AssemblyError(f"line {number}: field {name!r} must stand once, not twice")
             records[path][name] = _parse_value(known[path].field(name), value, config, number)
     return Microcode(config, records)
 

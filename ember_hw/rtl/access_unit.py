@@ -15,6 +15,7 @@ from ember_hw.rtl.datapath import Datapath
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 from ember_hw.rtl.memory_port import MemoryPort
 from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name
+from ember_hw.rtl.queue_gate import QueueGate
 from ember_hw.rtl.register_file import RegisterFile
 
 
@@ -23,8 +24,8 @@ class AccessUnit(wiring.Component):
 
     The host writes microcode and starts it through `bus`; `memory` reads; `bundle` is the control queue and `row` the data
     queue. Rows belong to the bundles in order: a bundle's rows follow those of the bundles before it. A bundle never
-    waits for a row, so an execute side that takes a bundle, then its rows, cannot deadlock. After a fault both queues
-    are empty and the next program may start.
+    waits for a row, so an execute side that takes a bundle, then its rows, cannot deadlock. A fault drops what waits in the
+    queues, except an entry that is being shown: it must be taken before the unit is ready for the next program.
 
     Members
     -------
@@ -54,6 +55,8 @@ class AccessUnit(wiring.Component):
         m.submodules.microcode = microcode = MicrocodeMemory(config=config)
         m.submodules.counters = counters = Counters(config=config)
         m.submodules.port = port = MemoryPort(config=config)
+        m.submodules.bundle_gate = bundle_gate = QueueGate(shape=bundle_layout(config))
+        m.submodules.row_gate = row_gate = QueueGate(shape=row_beat_layout(config))
         datapath = Datapath(config=config)
         m.submodules.control = control = Control(config=config, fault_ports=len(datapath.faults))
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
@@ -62,8 +65,10 @@ class AccessUnit(wiring.Component):
         wiring.connect(m, port.axi, wiring.flipped(self.memory))
         wiring.connect(m, datapath.index_request, port.index_request)
         wiring.connect(m, datapath.row_request, port.row_request)
-        wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
-        wiring.connect(m, datapath.row, wiring.flipped(self.row))
+        wiring.connect(m, datapath.bundle, bundle_gate.i)
+        wiring.connect(m, datapath.row, row_gate.i)
+        wiring.connect(m, bundle_gate.o, wiring.flipped(self.bundle))
+        wiring.connect(m, row_gate.o, wiring.flipped(self.row))
         wiring.connect(m, control.root, datapath.root)
         for path in isa.layouts(config):
             name = record_name(path)
@@ -85,7 +90,10 @@ class AccessUnit(wiring.Component):
             control.reads_idle.eq(port.idle),
             control.cleared.eq(datapath.cleared),
             control.ended.eq(datapath.ended),
+            control.queues_settled.eq(bundle_gate.settled & row_gate.settled),
             port.stop.eq(control.stop),
+            bundle_gate.stop.eq(control.stop),
+            row_gate.stop.eq(control.stop),
             datapath.index_valid.eq(port.index_valid),
             datapath.row_valid.eq(port.row_valid),
             datapath.beat.eq(port.beat),

@@ -26,8 +26,8 @@ class Control(wiring.Component):
     """The life of a program.
 
     RESETTING -> IDLE -> RUNNING -> DONE; from RUNNING a fault or an abort leads to DRAINING: no further read is asked
-    for, the reads in flight are awaited, then everything between registers and memory port is reset (RESETTING), and the
-    state is FAULTED. What waited in the queues is dropped; both accept the next program.
+    for, the reads in flight are awaited, and so are queue entries that have been shown; then everything between registers and
+    memory port is reset (RESETTING), and the state is FAULTED.
 
     Members
     -------
@@ -39,14 +39,14 @@ class Control(wiring.Component):
         Reports of the blocks, the first listed wins within a cycle.
     ended : in
         The program's last bundle and row have been delivered.
-    reads_idle : in
-        No read is in flight.
+    reads_idle, queues_settled : in
+        No read is in flight; no entry of an output queue has been shown and not taken.
     cleared : in
         The buffers are ready after a reset.
     state, fault, running : out
         What the registers show; `running` is high from the start to the end of a program, faults included.
     stop : out
-        No new read may be asked for.
+        No new read may be asked for, no new queue entry shown.
     reset : out
         Resets the datapath.
     root : stream, out
@@ -68,6 +68,7 @@ class Control(wiring.Component):
                 "faults": In(FaultSignature(config)).array(fault_ports),
                 "ended": In(1),
                 "reads_idle": In(1),
+                "queues_settled": In(1),
                 "cleared": In(1),
                 "state": Out(State, init=State.RESETTING),
                 "fault": Out(fault_layout(config)),
@@ -135,7 +136,7 @@ class Control(wiring.Component):
                 with m.Elif(self.ended):
                     m.d.sync += [self.state.eq(State.DONE), self.irq.eq(1)]
             with m.Case(State.DRAINING):
-                with m.If(self.reads_idle):
+                with m.If(self.reads_idle & self.queues_settled):
                     m.d.sync += [
                         self.state.eq(State.RESETTING),
                         self.reset.eq(1),

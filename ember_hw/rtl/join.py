@@ -232,7 +232,7 @@ class Join(wiring.Component):
             with m.Case(isa.AluOperation.SUB):
                 m.d.sync += short.eq(a - b)
             with m.Case(isa.AluOperation.SHL):
-                m.d.sync += short.eq(Mux(b.as_unsigned() < VALUE_WIDTH_BITS, a << b[:5], 0))
+                m.d.sync += short.eq(a << b[:5])
         short_held = Signal.like(short)
         m.d.sync += short_held.eq(short)
         result = Mux(
