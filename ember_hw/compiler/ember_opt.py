@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import (
 
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.ir_text import parse_module, rewrite_reference_text, verify_module
-from ember_hw.compiler.passes import PASSES
+from ember_hw.compiler.pipeline import PASSES
 from ember_hw.errors import CompileError, EmberError
 
 _SPLIT = "// -----"

@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
@@ -112,11 +113,10 @@ class _Allocation:
         self.sizes = sizes
         self.symbols: dict[SSAValue, str] = {}
         names = function.attributes.get(ARGUMENT_NAMES)
-        if not isinstance(names, ArrayAttr) or len(names.data) != len(function.body.block.args):
+        arguments = function.body.block.args
+        if not isa(names, ArrayAttr[StringAttr]) or len(names.data) != len(arguments):
             refuse(function, f"attribute {ARGUMENT_NAMES!r}", "a name for each argument", names)
-        for argument, name in zip(
-            function.body.block.args, cast("ArrayAttr[StringAttr]", names), strict=True
-        ):
+        for argument, name in zip(arguments, names.data, strict=True):
             self.symbols[argument] = name.data
         self.arguments: dict[str, ArgOp] = {}
         self.units: dict[SSAValue, int] = {}

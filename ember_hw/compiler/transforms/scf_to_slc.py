@@ -137,7 +137,7 @@ class _Nest:
         elif isinstance(op, arith.IndexCastOp) and isinstance(op.result.type, IndexType):
             new = slc.CastStreamOp(self._stream(op.input, op))
         elif isinstance(op, memref.LoadOp):
-            hint = op.nontemporal is not None and bool(op.nontemporal)
+            hint = bool(op.nontemporal)
             indices = [self._stream(index, op) for index in op.indices]
             new = slc.MemStreamOp(op.memref, indices, nontemporal=hint)
         else:

@@ -1,9 +1,9 @@
 """
 `slc-to-dlc`: one program in two halves, an access program and the cases of the execute side.
 
-This is the text of an EmbeddingBag sum, whose regular forms `backend/kernels.py` recognises. `%b` is
-`dlc.pop_operand` or, at level 3, `dlc.get_var`. Constants and dims (`%c0`, `%D`, `%zeros`) stand at
-function level.
+This is the text of an EmbeddingBag sum, whose regular forms `backend/kernels.py` recognises. `%b`
+is `dlc.pop_operand` or, at level 3, `dlc.get_var`. Constants and dims (`%c0`, `%D`, `%zeros`)
+stand at function level.
 
 Level 0, one element a token, [b, d, v]::
 
@@ -24,7 +24,7 @@ Level 1, one vector a token, [b, d0, v]; here 8 lanes::
       %d = dlc.pop_operand : index
       %v = dlc.pop_operand : vector<8xf32>
       %mask = slcvec.mask %d %c0 %D %c1 : vector<8xi1>
-      %a = vector.maskedload %out[%b, %d], %mask, %zeros  : .. into vector<8xf32>
+      %a = vector.maskedload %out[%b, %d], %mask, %zeros : .. into vector<8xf32>
       %n = arith.addf %a, %v : vector<8xf32>
       vector.maskedstore %out[%b, %d], %mask, %n : memref<?x?xf32>, vector<8xi1>, vector<8xf32>
       dlc.yield
@@ -58,8 +58,8 @@ Level 3, rows alone, [row] and []; `dlc.set_var %c0 : index` stands at function 
       dlc.yield
     }
 
-With weights a `%w = dlc.pop_operand : f32` stands between indices and data, and an `arith.mulf` (from
-level 1 on of `vector.broadcast %w`) before the addition.
+With weights a `%w = dlc.pop_operand : f32` stands between indices and data, and an `arith.mulf`
+(from level 1 on of `vector.broadcast %w`) before the addition.
 """
 
 from __future__ import annotations
