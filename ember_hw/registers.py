@@ -26,27 +26,66 @@ ADDRESS_WIDTH_BITS = 12
 class State(enum.IntEnum, shape=3):
     """STATUS.state."""
 
-    RESETTING = 0  # buffers are being cleared; a start is refused
-    IDLE = 1  # ready for microcode and a start
+    RESETTING = 0
+    IDLE = 1
     RUNNING = 2
-    DRAINING = 3  # stopped by a fault or an abort; reads in flight are awaited
-    DONE = 4  # the program ended; ready for the next
-    FAULTED = 5  # the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next
+    DRAINING = 3
+    DONE = 4
+    FAULTED = 5
+
+
+#: What each state means.
+STATE_TEXTS: dict[State, str] = {
+    State.RESETTING: "buffers are being cleared; a start is refused",
+    State.IDLE: "ready for microcode and a start",
+    State.RUNNING: "a program runs",
+    State.DRAINING: "stopped by a fault or an abort; reads in flight are awaited",
+    State.DONE: "the program ended; ready for the next",
+    State.FAULTED: ("the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next"),
+}
 
 
 class FaultCode(enum.IntEnum, shape=5):
     """FAULT.code: the first thing that went wrong."""
 
     NONE = 0
-    BAD_VERSION = 1  # the header's version is not this hardware's ISA_VERSION
-    ILLEGAL_MICROCODE = 2  # a record no program may hold: step or row length 0, a hole in the units
-    STREAM_OUT_OF_BOUNDS = 3  # a memory stream's element lies outside its region
-    INDEX_OUT_OF_RANGE = 4  # a row stream's index is not a row of its table
-    ROW_OUT_OF_BOUNDS = 5  # a row has no byte, or its part begins outside it
-    VALUE_TOO_WIDE = 6  # an 8-byte element does not fit in 32 bits
-    READ_SLAVE_ERROR = 7  # memory answered SLVERR
-    READ_DECODE_ERROR = 8  # memory answered DECERR
-    ABORTED = 9  # the host asked
+    BAD_VERSION = 1
+    ILLEGAL_MICROCODE = 2
+    STREAM_OUT_OF_BOUNDS = 3
+    INDEX_OUT_OF_RANGE = 4
+    ROW_OUT_OF_BOUNDS = 5
+    VALUE_TOO_WIDE = 6
+    READ_SLAVE_ERROR = 7
+    READ_DECODE_ERROR = 8
+    ABORTED = 9
+
+
+#: What each fault means, and what must hold instead.
+FAULT_TEXTS: dict[FaultCode, str] = {
+    FaultCode.NONE: "no fault",
+    FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
+    FaultCode.ILLEGAL_MICROCODE: (
+        "units must be enabled outermost first without a hole, steps and row lengths be 1 or more"
+    ),
+    FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
+    FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
+    FaultCode.ROW_OUT_OF_BOUNDS: "a part of a row must have bytes and begin within the row",
+    FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
+    FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
+    FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
+    FaultCode.ABORTED: "the host aborted the program",
+}
+
+#: What FAULT_ADDRESS holds where that is not the byte address of the access; None: nothing.
+FAULT_ADDRESS_KINDS: dict[FaultCode, str | None] = {
+    FaultCode.NONE: None,
+    FaultCode.BAD_VERSION: None,
+    FaultCode.ILLEGAL_MICROCODE: None,
+    FaultCode.INDEX_OUT_OF_RANGE: "index",
+    FaultCode.ROW_OUT_OF_BOUNDS: "index",
+    FaultCode.VALUE_TOO_WIDE: "low word",
+    FaultCode.ABORTED: None,
+}
 
 
 class Counter(enum.IntEnum, shape=6):
@@ -57,21 +96,42 @@ class Counter(enum.IntEnum, shape=6):
     """
 
     CYCLES = 0
-    ROW_BEATS = 1  # beats of rows received from memory
-    INDEX_BEATS = 2  # beats of index lines received from memory
-    STALL_EXECUTE = 3  # no beat: the execute side holds a queue that is full
-    STALL_OUTSTANDING = 4  # no beat: the next row waits for a read to come back
-    STALL_REORDER = 5  # no beat: the next row waits for room in the reorder buffer
-    STALL_REQUEST = 6  # no beat: memory does not take a request
-    STALL_MEMORY = 7  # no beat: reads are in flight, nothing is ready to ask for
-    STALL_FRONT = 8  # no beat: nothing is in flight, the loops are filling or draining
-    BUNDLES = 9  # bundles delivered
-    ROWS = 10  # rows asked for
-    ROW_BYTES = 11  # their bytes: the useful bytes of a program
-    HIGH_BUNDLES = 12  # most bundles waiting at one time
-    HIGH_ROW_BEATS = 13  # most beats in the reorder buffer, reserved or waiting
-    HIGH_OUTSTANDING = 14  # most row reads in flight
-    HIGH_TOKENS = 15  # most iterations waiting for loads, innermost unit
+    ROW_BEATS = 1
+    INDEX_BEATS = 2
+    STALL_EXECUTE = 3
+    STALL_OUTSTANDING = 4
+    STALL_REORDER = 5
+    STALL_REQUEST = 6
+    STALL_MEMORY = 7
+    STALL_FRONT = 8
+    BUNDLES = 9
+    ROWS = 10
+    ROW_BYTES = 11
+    HIGH_BUNDLES = 12
+    HIGH_ROW_BEATS = 13
+    HIGH_OUTSTANDING = 14
+    HIGH_TOKENS = 15
+
+
+#: What each counter counts.
+COUNTER_TEXTS: dict[Counter, str] = {
+    Counter.CYCLES: "cycles from start to done",
+    Counter.ROW_BEATS: "beats of rows received from memory",
+    Counter.INDEX_BEATS: "beats of index lines received from memory",
+    Counter.STALL_EXECUTE: "no beat: the execute side holds a queue that is full",
+    Counter.STALL_OUTSTANDING: "no beat: the next row waits for a read to come back",
+    Counter.STALL_REORDER: "no beat: the next row waits for room in the reorder buffer",
+    Counter.STALL_REQUEST: "no beat: memory does not take a request",
+    Counter.STALL_MEMORY: "no beat: reads are in flight, nothing is ready to ask for",
+    Counter.STALL_FRONT: "no beat: nothing is in flight, the loops are filling or draining",
+    Counter.BUNDLES: "bundles delivered",
+    Counter.ROWS: "rows asked for",
+    Counter.ROW_BYTES: "their bytes: the useful bytes of a program",
+    Counter.HIGH_BUNDLES: "most bundles waiting at one time",
+    Counter.HIGH_ROW_BEATS: "most beats in the reorder buffer, reserved or waiting",
+    Counter.HIGH_OUTSTANDING: "most row reads in flight",
+    Counter.HIGH_TOKENS: "most iterations waiting for loads, innermost unit",
+}
 
 
 @dataclass(frozen=True)
@@ -118,30 +178,6 @@ CONTROL_ABORT = 1 << 1
 NO_UNIT = 0xFF
 
 
-#: What each fault means, and what to do about it.
-FAULT_TEXTS: dict[FaultCode, str] = {
-    FaultCode.NONE: "no fault",
-    FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
-    FaultCode.ILLEGAL_MICROCODE: (
-        "units must be enabled outermost first without a hole, steps and row lengths be 1 or more"
-    ),
-    FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
-    FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
-    FaultCode.ROW_OUT_OF_BOUNDS: "a part of a row must have bytes and begin within the row",
-    FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
-    FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
-    FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
-    FaultCode.ABORTED: "the host aborted the program",
-}
-
-#: What FAULT_ADDRESS holds where that is not the byte address of the access.
-FAULT_ADDRESS_KINDS: dict[FaultCode, str] = {
-    FaultCode.INDEX_OUT_OF_RANGE: "index",
-    FaultCode.ROW_OUT_OF_BOUNDS: "index",
-    FaultCode.VALUE_TOO_WIDE: "low word",
-}
-
-
 def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str:
     """Return a fault in words.
 
@@ -161,15 +197,10 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
     >>> describe_fault(FaultCode.READ_SLAVE_ERROR, 1, 0, 64)
     'access unit fault READ_SLAVE_ERROR (unit 1, stream 0, address 0x40): memory answered SLVERR'
     """
-    if code in (
-        FaultCode.NONE,
-        FaultCode.BAD_VERSION,
-        FaultCode.ILLEGAL_MICROCODE,
-        FaultCode.ABORTED,
-    ):
+    kind = FAULT_ADDRESS_KINDS.get(code, "address")
+    if kind is None:
         return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
     part = f"row entry {stream}" if unit == NO_UNIT else f"unit {unit}, stream {stream}"
-    kind = FAULT_ADDRESS_KINDS.get(code, "address")
     return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
 
 

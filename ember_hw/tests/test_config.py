@@ -1,0 +1,203 @@
+"""Configs check themselves, hash, and survive JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ember_hw.config import PRESETS, AcceleratorConfig
+
+RANGES = {
+    "address_width_bits": (32, 64),
+    "traversal_units": (1, 4),
+    "streams_per_unit": (1, 8),
+    "row_entries": (1, 8),
+    "exports": (2, 16),
+    "bundle_scalars": (1, 8),
+    "outstanding_reads": (2, 512),
+    "max_burst_beats": (1, 256),
+    "reorder_buffer_beats": (16, 4096),
+    "token_entries": (16, 1024),
+    "lines_per_stream": (2, 256),
+    "bundle_entries": (16, 4096),
+    "descriptor_entries": (8, 64),
+}
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> AcceleratorConfig:
+    """Any legal config."""
+
+    def power_of_two(least: int, most: int) -> int:
+        return 1 << draw(st.integers(least.bit_length() - 1, most.bit_length() - 1))
+
+    data_width_bits = draw(st.sampled_from((64, 128, 256, 512)))
+    values: dict[str, Any] = {
+        name: draw(st.integers(*RANGES[name]))
+        for name in (
+            "address_width_bits",
+            "traversal_units",
+            "streams_per_unit",
+            "row_entries",
+            "exports",
+            "bundle_scalars",
+            "outstanding_reads",
+            "token_entries",
+        )
+    }
+    for name in (
+        "reorder_buffer_beats",
+        "lines_per_stream",
+        "bundle_entries",
+        "descriptor_entries",
+    ):
+        values[name] = power_of_two(*RANGES[name])
+    most_beats = 4096 // (data_width_bits // 8)
+    longest = min(256, values["reorder_buffer_beats"] // 2, most_beats)
+    values["max_burst_beats"] = draw(st.integers(1, longest))
+    return AcceleratorConfig(name=draw(st.text()), data_width_bits=data_width_bits, **values)
+
+
+def message(**changes: Any) -> str:
+    with pytest.raises(ValueError, match=r"must be") as raised:
+        AcceleratorConfig(**changes)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("value", [0, 32, 96, 1024, "512"])
+def test_data_width_is_one_of_four(value: object) -> None:
+    assert message(data_width_bits=value) == (
+        f"data_width_bits must be one of 64, 128, 256, 512, not {value!r}"
+    )
+
+
+@pytest.mark.parametrize(("parameter", "least", "most"), [(n, *r) for n, r in RANGES.items()])
+def test_parameter_stays_in_its_range(parameter: str, least: int, most: int) -> None:
+    for value in (least - 1, most + 1, 2.5, "4", True, None):
+        assert message(**{parameter: value}) == (
+            f"{parameter} must be an integer from {least} to {most}, not {value!r}"
+        )
+
+
+def test_ranges_reach_their_ends() -> None:
+    least: dict[str, Any] = {name: bounds[0] for name, bounds in RANGES.items()}
+    most: dict[str, Any] = {name: bounds[1] for name, bounds in RANGES.items()}
+    assert AcceleratorConfig(data_width_bits=512, **least).exports == 2
+    assert AcceleratorConfig(data_width_bits=128, **most).exports == 16
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("reorder_buffer_beats", 500),
+        ("lines_per_stream", 12),
+        ("bundle_entries", 100),
+        ("descriptor_entries", 24),
+    ],
+)
+def test_buffer_is_a_power_of_two(parameter: str, value: int) -> None:
+    expected = f"{parameter} must be a power of two, not {value}"
+    assert message(**{parameter: value}) == expected
+
+
+def test_reorder_buffer_holds_two_bursts() -> None:
+    assert message(max_burst_beats=64, reorder_buffer_beats=64) == (
+        "reorder_buffer_beats must be at least twice max_burst_beats (128), not 64: "
+        "a shorter buffer can deadlock"
+    )
+
+
+def test_burst_stays_within_a_page() -> None:
+    assert message(data_width_bits=256, max_burst_beats=129) == (
+        "max_burst_beats must be at most 128 on a 256-bit bus (a burst stays within 4096 bytes), "
+        "not 129"
+    )
+
+
+def test_derived_sizes() -> None:
+    config = AcceleratorConfig(
+        data_width_bits=128, traversal_units=2, streams_per_unit=3, exports=5, bundle_scalars=3
+    )
+    assert (config.bus_bytes, config.line_beats, config.slots) == (16, 4, 10)
+    assert (config.events, config.bundle_bits, config.bundle_bytes) == (6, 102, 13)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data_width_bits": 256},
+        {"address_width_bits": 48},
+        {"traversal_units": 2},
+        {"streams_per_unit": 3},
+        {"row_entries": 3},
+        {"exports": 5},
+        {"bundle_scalars": 4},
+        {"outstanding_reads": 65},
+        {"max_burst_beats": 32},
+        {"reorder_buffer_beats": 1024},
+        {"token_entries": 129},
+        {"lines_per_stream": 32},
+        {"bundle_entries": 512},
+        {"descriptor_entries": 32},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_hash_depends_on_every_parameter(change: dict[str, int]) -> None:
+    config = AcceleratorConfig()
+    assert config.with_changes(**change).hash() != config.hash()
+
+
+def test_hash_leaves_out_the_name() -> None:
+    config = AcceleratorConfig()
+    assert config.with_changes(name="other").hash() == config.hash()
+
+
+def test_hash_is_the_same_everywhere() -> None:
+    # It stands in hardware and in program files.
+    assert {name: f"{config.hash():#010x}" for name, config in PRESETS.items()} == {
+        "default": "0x57434459",
+        "small": "0xc1c72f45",
+        "tiny": "0x82e6e561",
+    }
+
+
+@given(configs())
+def test_dict_round_trip(config: AcceleratorConfig) -> None:
+    again = AcceleratorConfig.from_dict(json.loads(json.dumps(config.to_dict())))
+    assert again == config
+    assert again.hash() == config.hash()
+    assert 0 <= config.hash() < 1 << 32
+
+
+def test_unknown_key_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"config key") as raised:
+        AcceleratorConfig.from_dict({"units": 3})
+    legal = ", ".join(sorted(field.name for field in dataclasses.fields(AcceleratorConfig)))
+    assert str(raised.value) == f"config key must be one of {legal}, not 'units'"
+
+
+def test_presets_bear_their_names() -> None:
+    for name in PRESETS:
+        assert AcceleratorConfig.preset(name).name == name
+
+
+def test_unknown_preset_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"preset") as raised:
+        AcceleratorConfig.preset("huge")
+    assert str(raised.value) == "preset must be one of default, small, tiny, not 'huge'"
+
+
+def test_changes_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"exports") as raised:
+        AcceleratorConfig().with_changes(exports=1)
+    assert str(raised.value) == "exports must be an integer from 2 to 16, not 1"
+
+
+def test_config_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AcceleratorConfig().exports = 3  # type: ignore[misc]

@@ -1,0 +1,87 @@
+"""The register map has no overlap, and faults are described."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from ember_hw import config, isa, registers
+from ember_hw.registers import NO_UNIT, Counter, FaultCode, State, describe_fault
+
+
+def test_registers_stand_once_in_order_below_the_counters() -> None:
+    addresses = [register.address for register in registers.REGISTERS]
+    assert addresses == sorted(set(addresses))
+    assert all(address % 4 == 0 for address in addresses)
+    assert addresses[-1] < registers.COUNTERS_ADDRESS
+    names = {
+        name for name, value in vars(registers).items() if isinstance(value, registers.Register)
+    }
+    assert names == {register.name for register in registers.REGISTERS}
+
+
+def test_register_descriptions_and_access() -> None:
+    for register in registers.REGISTERS:
+        assert register.description
+        assert register.access in ("ro", "rw", "wo")
+
+
+def test_counters_lie_between_registers_and_microcode() -> None:
+    addresses = [registers.counter_address(counter) for counter in Counter]
+    assert addresses == list(range(0x100, 0x100 + 8 * len(Counter), 8))
+    assert addresses[-1] + 8 <= registers.MICROCODE_ADDRESS
+
+
+def test_microcode_window_fills_the_address_space() -> None:
+    end = registers.MICROCODE_ADDRESS + 4 * registers.MICROCODE_WORDS
+    assert end == 1 << registers.ADDRESS_WIDTH_BITS
+
+
+def test_magic_spells_its_name() -> None:
+    assert registers.MAGIC_VALUE.to_bytes(4, "big") == b"EMBR"
+
+
+@pytest.mark.parametrize("choices", [State, FaultCode, Counter])
+def test_numbers_are_dense(choices: type[State | FaultCode | Counter]) -> None:
+    assert [int(choice) for choice in choices] == list(range(len(choices)))
+
+
+def test_every_choice_has_a_text() -> None:
+    assert list(registers.STATE_TEXTS) == list(State)
+    assert list(registers.FAULT_TEXTS) == list(FaultCode)
+    assert list(registers.COUNTER_TEXTS) == list(Counter)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 1, 9),
+            "access unit fault INDEX_OUT_OF_RANGE (row entry 1, index 0x9): "
+            "an index must be a row of its table",
+        ),
+        (
+            (FaultCode.VALUE_TOO_WIDE, 1, 0, 9),
+            "access unit fault VALUE_TOO_WIDE (unit 1, stream 0, low word 0x9): "
+            "an 8-byte element must fit in 32 bits, signed",
+        ),
+        (
+            (FaultCode.STREAM_OUT_OF_BOUNDS, 2, 1, 4096),
+            "access unit fault STREAM_OUT_OF_BOUNDS (unit 2, stream 1, address 0x1000): "
+            "a memory stream must read within its region",
+        ),
+        (
+            (FaultCode.ABORTED, 0, 0, 0),
+            "access unit fault ABORTED: the host aborted the program",
+        ),
+    ],
+)
+def test_fault_in_words(arguments: tuple[FaultCode, int, int, int], expected: str) -> None:
+    assert describe_fault(*arguments) == expected
+
+
+@pytest.mark.parametrize("module", [config, isa, registers])
+def test_examples(module: object) -> None:
+    result = doctest.testmod(module)  # type: ignore[arg-type]
+    assert result.failed == 0

@@ -1,0 +1,157 @@
+"""Writes docs/isa.md and docs/registers.md from the definitions that hardware and compiler read.
+
+``python tools/generate_docs.py`` writes both; ``--check`` writes nothing and fails if one is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from ember_hw import isa, registers  # noqa: E402  # the checkout is importable from here on
+from ember_hw.config import AcceleratorConfig  # noqa: E402
+
+_NOTICE = "<!-- Written by tools/generate_docs.py; edit {source} instead. -->\n"
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a Markdown table."""
+    names = list(header)
+    lines = [names, ["---"] * len(names), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def section(docstring: str | None) -> str:
+    """Return a docstring as Markdown, its title left out."""
+    assert docstring is not None
+    return inspect.cleandoc(docstring).split("\n", 1)[1].strip().replace("``", "`") + "\n"
+
+
+def isa_page(config: AcceleratorConfig) -> str:
+    """Return docs/isa.md; widths that depend on the config are those of the one given."""
+    kinds = {
+        "header": "Header",
+        "unit0": "Traversal unit: unit0, unit1, ..",
+        "unit0.stream0": "Memory stream: unit0.stream0, ..",
+        "row0": "Row entry: row0, row1, ..",
+        "issue": "Issue stage",
+    }
+    parts = [
+        _NOTICE.format(source="ember_hw/isa.py"),
+        f"# Microcode, ISA version {isa.ISA_VERSION}\n",
+        section(isa.__doc__),
+        "## Records\n",
+        f"Positions and widths are those of config `{config.name}`; "
+        "`isa.layouts` gives any other's.\n",
+        table(
+            ("record", "first word", "words"),
+            (
+                (f"`{layout.path}`", layout.first_word, layout.words)
+                for layout in isa.layouts(config).values()
+            ),
+        ),
+    ]
+    for path, title in kinds.items():
+        parts.append(f"## {title}\n")
+        parts.append(table(("bits", "field", "legal", "meaning"), _field_rows(path, config)))
+    parts.append("## Choices\n")
+    for choices in (
+        isa.BoundSource,
+        isa.Source,
+        isa.AluOperation,
+        isa.ElementSize,
+        isa.Hint,
+        isa.Event,
+    ):
+        parts.append(f"{choices.__name__}: {(choices.__doc__ or '').strip()}\n")
+        parts.append(table(("value", "name"), ((int(c), f"`{c.name.lower()}`") for c in choices)))
+    return "\n".join(parts)
+
+
+def _field_rows(path: str, config: AcceleratorConfig) -> Iterable[tuple[object, ...]]:
+    bit = 0
+    for field in isa.layouts(config)[path].fields:
+        last = bit + field.width_bits - 1
+        legal = f"{field.least} to {field.most}" if field.width_bits < 20 else "all"
+        if field.choices is not None:
+            legal = f"{field.choices.__name__}"
+        elif field.kind is isa.FieldKind.EVENTS:
+            legal = "event mask"
+        elif field.kind is isa.FieldKind.SIGNED:
+            legal = "signed"
+        yield f"{last}:{bit}" if last > bit else bit, f"`{field.name}`", legal, field.description
+        bit = last + 1
+
+
+def registers_page() -> str:
+    """Return docs/registers.md."""
+    counters = [
+        (f"{registers.counter_address(c):#05x}", f"`{c.name}`", registers.COUNTER_TEXTS[c])
+        for c in registers.Counter
+    ]
+    faults = [
+        (int(c), f"`{c.name}`", text, registers.FAULT_ADDRESS_KINDS.get(c, "byte address") or "")
+        for c, text in registers.FAULT_TEXTS.items()
+    ]
+    return "\n".join(
+        (
+            _NOTICE.format(source="ember_hw/registers.py"),
+            "# Registers\n",
+            section(registers.__doc__),
+            table(
+                ("address", "register", "access", "content"),
+                (
+                    (f"{r.address:#05x}", f"`{r.name}`", r.access, r.description)
+                    for r in registers.REGISTERS
+                ),
+            ),
+            f"Counters begin at {registers.COUNTERS_ADDRESS:#x}. The microcode window begins at "
+            f"{registers.MICROCODE_ADDRESS:#x} and holds {registers.MICROCODE_WORDS} words.\n",
+            "## States\n",
+            table(
+                ("STATUS.state", "name", "meaning"),
+                ((int(s), f"`{s.name}`", text) for s, text in registers.STATE_TEXTS.items()),
+            ),
+            "## Faults\n",
+            f"FAULT.unit is {registers.NO_UNIT:#x} for a row entry, whose number FAULT.stream "
+            "holds.\n",
+            table(("FAULT.code", "name", "meaning", "FAULT_ADDRESS"), faults),
+            "## Counters\n",
+            section(registers.Counter.__doc__),
+            table(("address", "counter", "meaning"), counters),
+        )
+    )
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each generated page, by its path in the repository."""
+    return {
+        "docs/isa.md": isa_page(AcceleratorConfig.preset("default")),
+        "docs/registers.md": registers_page(),
+    }
+
+
+def main() -> int:
+    """Write the pages, or with --check tell whether they are up to date."""
+    stale = 0
+    for path, text in pages().items():
+        target = ROOT / path
+        if target.exists() and target.read_text() == text:
+            continue
+        if "--check" in sys.argv[1:]:
+            print(f"{path} is stale: run python tools/generate_docs.py", file=sys.stderr)
+            stale = 1
+        else:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text)
+            print(f"wrote {path}")
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main())
