@@ -34,7 +34,7 @@ def draw(result: DemoResult, path: Path) -> None:
     )
     cycles, queues = figure.subplots(1, 2, width_ratios=(3, 2))
     _draw_cycles(cycles, report)
-    _draw_queues(queues, report)
+    _draw_queues(queues, result)
     figure.savefig(path, dpi=150)
 
 
@@ -57,12 +57,17 @@ def _draw_cycles(axes: Axes, report: Report) -> None:
     _tidy(axes)
 
 
-def _draw_queues(axes: Axes, report: Report) -> None:
-    names = [_words(name) for name in report.high_water]
-    bars = axes.barh(names, list(report.high_water.values()), color=QUEUE)
-    axes.bar_label(bars, padding=4, fontsize=9)
-    axes.set(title="High-water marks", xlabel="most entries at one time")
-    axes.margins(x=0.18)
+def _draw_queues(axes: Axes, result: DemoResult) -> None:
+    marks = result.report.high_water
+    shares = [100 * most / result.capacities[name] for name, most in marks.items()]
+    names = [_words(name) for name in marks]
+    axes.barh(names, [100] * len(names), color="0.93")
+    bars = axes.barh(names, shares, color=QUEUE)
+    labels = [f"{most} of {result.capacities[name]}" for name, most in marks.items()]
+    axes.bar_label(bars, labels, padding=4, fontsize=9)
+    axes.set(title="High-water marks", xlabel="most entries at one time (% of capacity)")
+    axes.set_xlim(0, 135)
+    axes.set_xticks(range(0, 101, 20))
     _tidy(axes)
 
 

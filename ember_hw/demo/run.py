@@ -49,6 +49,8 @@ class DemoResult:
         32-bit words of the program.
     ir_lines : mapping of str to int
         Lines of IR text of each level.
+    capacities : mapping of str to int
+        Entries of the queues whose high-water marks the report gives, by the same names.
     report : Report
         The device's report of the run.
     """
@@ -61,6 +63,7 @@ class DemoResult:
     opt_level: int
     microcode_words: int
     ir_lines: Mapping[str, int]
+    capacities: Mapping[str, int]
     report: Report
 
     @property
@@ -132,6 +135,12 @@ def run(seed: int = 0, step: Callable[[str], None] = lambda text: None) -> DemoR
         opt_level=program.opt_level,
         microcode_words=len(program.microcode.encode()),
         ir_lines={level: len(text.splitlines()) for level, text in program.ir.items()},
+        capacities={
+            "bundles": config.bundle_entries,
+            "row_beats": config.reorder_buffer_beats,
+            "outstanding": config.outstanding_reads,
+            "tokens": config.token_entries,
+        },
         report=device.report,
     )
 

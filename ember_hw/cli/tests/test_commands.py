@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +8,12 @@ import numpy as np
 import pytest
 
 import ember_hw as package
-from ember_hw import cli
 from ember_hw.cli.files import read_config
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import run as demo_run
 from ember_hw.demo.tests.results import a_result
 from ember_hw.isa import Microcode, microcode_words
-
-
-@pytest.fixture
-def ember_hw(monkeypatch: pytest.MonkeyPatch):
-    """Runs a command line and returns its exit code."""
-
-    def run(*arguments: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["ember-hw", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return code or 0
-
-    return run
 
 
 def an_empty_program() -> Program:

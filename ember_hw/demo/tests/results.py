@@ -25,7 +25,7 @@ def a_report(**changes: Any) -> Report:
         "cycles": 413_000,
         "index_beats": 12_500,
         "stalls": {"execute": 0, "outstanding": 210, "memory": 130, "front": 160},
-        "high_water": {"bundles": 31, "row_beats": 260, "outstanding": 64, "tokens": 40},
+        "high_water": {"bundles": 31, "row_beats": 256, "outstanding": 64, "tokens": 40},
         "seed": 0,
     }
     return Report(**(values | changes))
@@ -41,6 +41,7 @@ def a_result(**changes: Any) -> DemoResult:
         "opt_level": 3,
         "microcode_words": 96,
         "ir_lines": {"scf": 30, "slc": 34, "slcvec": 36, "dlc": 28, "au": 12},
+        "capacities": {"bundles": 64, "row_beats": 256, "outstanding": 64, "tokens": 128},
         "report": a_report(),
     }
     return DemoResult(**(values | changes))

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ember_hw.demo.run import make_table
+from ember_hw.host.tests.programs import bag_program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "bag.ember"
+    bag_program(make_table(1)[:100]).save(path)
+    return path
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    path = tmp_path / "inputs.npz"
+    np.savez(path, offsets=np.array([0, 2, 2]), indices=np.array([5, 99, 7]))
+    return path
+
+
+def test_run_writes_the_pooled_rows_and_verifies_them(
+    ember_hw, program: Path, inputs: Path, tmp_path: Path, capsys
+) -> None:
+    output = tmp_path / "pooled.npy"
+    options = ("--backend", "interpreter", "--verify", "--json", "-o", output)
+    assert ember_hw("run", program, "--inputs", inputs, *options) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["backend"], facts["lookups"], facts["mismatches"]) == ("interpreter", 3, 0)
+    table = make_table(1)
+    expected = np.stack([table[5] + table[99], np.zeros(64, np.float32), table[7]])
+    assert np.array_equal(np.load(output), expected)
+
+
+def test_unnamed_arrays_are_inputs_in_order(
+    ember_hw, program: Path, tmp_path: Path, capsys
+) -> None:
+    inputs = tmp_path / "unnamed.npz"
+    np.savez(inputs, np.array([3]), np.array([0]))
+    assert ember_hw("run", program, "--inputs", inputs, "-b", "interpreter", "--verify") == 0
+    assert "exact reference         0 of 1 bags differ\n" in capsys.readouterr().out
+
+
+def test_difference_from_the_reference_is_an_error(
+    ember_hw, program: Path, inputs: Path, capsys, monkeypatch
+) -> None:
+    from ember_hw.host import reference
+
+    monkeypatch.setattr(reference, "exact", lambda table, request: np.ones((3, 64), np.float32))
+    options = ("--backend", "interpreter", "--verify")
+    assert ember_hw("run", program, "--inputs", inputs, *options) == 1
+    assert "exact reference         3 of 3 bags differ\n" in capsys.readouterr().out
+
+
+def test_index_outside_the_table_is_a_sentence(
+    ember_hw, program: Path, tmp_path: Path, capsys
+) -> None:
+    inputs = tmp_path / "outside.npz"
+    np.savez(inputs, indices=np.array([5, 100]), offsets=np.array([0]))
+    assert ember_hw("run", program, "--inputs", inputs, "--backend", "interpreter") == 1
+    assert capsys.readouterr().err.endswith(
+        "ember-hw: indices[1] must be in [0, 100), the rows of table 'weight', not 100\n"
+    )
