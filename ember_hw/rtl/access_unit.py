@@ -22,10 +22,11 @@ from ember_hw.rtl.register_file import RegisterFile
 class AccessUnit(wiring.Component):
     """Walks loops, loads indices, gathers rows, and delivers bundles and rows in program order.
 
-    The host writes microcode and starts it through `bus`; `memory` reads; `bundle` is the control queue and `row` the data
-    queue. Rows belong to the bundles in order: a bundle's rows follow those of the bundles before it. A bundle never
-    waits for a row, so an execute side that takes a bundle, then its rows, cannot deadlock. A fault drops what waits in the
-    queues, except an entry that is being shown: it must be taken before the unit is ready for the next program.
+    The host writes microcode and starts it through `bus`; `memory` reads; `bundle` is the control
+    queue and `row` the data queue. Rows belong to the bundles in order: a bundle's rows follow
+    those of the bundles before it. A bundle never waits for a row, so an execute side that takes a
+    bundle, then its rows, cannot deadlock. A fault drops what waits in the queues, except an entry
+    that is being shown: it must be taken before the unit is ready for the next program.
 
     Members
     -------
@@ -100,7 +101,8 @@ class AccessUnit(wiring.Component):
             self.irq.eq(control.irq),
         ]
 
-        # Reads in flight without a beat to show are the memory's; see Counters for the order of blame.
+        # Reads in flight without a beat to show are the memory's; see Counters for the order of
+        # blame.
         beat_now = Signal()
         m.d.comb += [
             beat_now.eq(self.memory.rvalid & self.memory.rready),

@@ -1,4 +1,7 @@
-"""Signatures of the AXI ports, named as the specification names the signals. Ref: AMBA AXI protocol, IHI 0022, A2 and B1."""
+"""Signatures of the AXI ports, named as the specification names the signals.
+
+Ref: AMBA AXI protocol, IHI 0022, A2 and B1.
+"""
 
 from __future__ import annotations
 

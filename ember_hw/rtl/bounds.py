@@ -19,8 +19,8 @@ _QUEUE_CREDITS = 16
 class Bounds(wiring.Component):
     """Turns each token of the unit above into one entry of this unit's loop.
 
-    One token a cycle in, one entry a cycle out, six cycles from one to the other, in order. The pipeline does not stall:
-    a token is accepted when its entry has a place.
+    One token a cycle in, one entry a cycle out, six cycles from one to the other, in order. The
+    pipeline does not stall: a token is accepted when its entry has a place.
 
     Parameters
     ----------
@@ -75,12 +75,11 @@ class Bounds(wiring.Component):
             Mux(record.lower_source == isa.Source.SLOT, lower_slot, record.lower_immediate)
         )
 
-        # The distance upper - lower - 1 needs no upper bound where that is the lower bound plus an immediate.
+        # The distance upper - lower - 1 needs no upper bound where that is the lower bound plus an
+        # immediate.
         valid = [Signal(name=f"valid{i}") for i in range(_PIPELINE_CYCLES)]
         tokens = [Signal(token_layout(config), name=f"token{i}") for i in range(_PIPELINE_CYCLES)]
-        lowers = [
-            Signal(VALUE_WIDTH_BITS, name=f"lower{i}") for i in range(_PIPELINE_CYCLES)
-        ]
+        lowers = [Signal(VALUE_WIDTH_BITS, name=f"lower{i}") for i in range(_PIPELINE_CYCLES)]
         minuend = Signal(signed(VALUE_WIDTH_BITS))
         subtrahend = Signal(signed(VALUE_WIDTH_BITS))
         distance = Signal(signed(VALUE_WIDTH_BITS + 1))
@@ -91,9 +90,7 @@ class Bounds(wiring.Component):
             tokens[0].eq(token),
             lowers[0].eq(lower),
             minuend.eq(
-                Mux(
-                    record.upper_source == isa.BoundSource.SLOT, upper_slot, record.upper_immediate
-                )
+                Mux(record.upper_source == isa.BoundSource.SLOT, upper_slot, record.upper_immediate)
             ),
             subtrahend.eq(Mux(relative, 0, lower)),
             distance.eq(minuend - subtrahend - 1),

@@ -15,7 +15,7 @@ BOUNDARY_BYTES = 4096
 
 
 def burst_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a burst: address, beats, whether it is its row's last, and the row's bytes in that burst's last beat."""
+    """Return a burst; `last_bytes` are the bytes of its last beat that are the row's."""
     return data.StructLayout(
         {
             "address": config.address_width_bits,
@@ -30,8 +30,9 @@ def burst_layout(config: AcceleratorConfig) -> data.StructLayout:
 class BurstSplitter(wiring.Component):
     """Cuts each row at multiples of 4096 bytes and after `config.max_burst_beats` beats.
 
-    One burst a cycle, in order; a row that is one burst takes one cycle. Rows start on a multiple of the bus width. The
-    bursts of a row are its bytes, rounded up to whole beats, and nothing else.
+    One burst a cycle, in order; a row that is one burst takes one cycle. Rows start on a multiple
+    of the bus width. The bursts of a row are its bytes, rounded up to whole beats, and nothing
+    else.
 
     Members
     -------

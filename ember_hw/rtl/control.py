@@ -12,7 +12,7 @@ from ember_hw.rtl.layouts import fault_layout, token_layout
 
 
 class FaultSignature(wiring.Signature):
-    """A fault report: `payload` counts in a cycle where `valid` is high; the first one of a program is kept."""
+    """A fault report: counts where `valid` is high; the first one of a program is kept."""
 
     def __init__(self, config: AcceleratorConfig):
         self.config = config
@@ -25,9 +25,10 @@ class FaultSignature(wiring.Signature):
 class Control(wiring.Component):
     """The life of a program.
 
-    RESETTING -> IDLE -> RUNNING -> DONE; from RUNNING a fault or an abort leads to DRAINING: no further read is asked
-    for, the reads in flight are awaited, and so are queue entries that have been shown; then everything between registers and
-    memory port is reset (RESETTING), and the state is FAULTED.
+    RESETTING -> IDLE -> RUNNING -> DONE; from RUNNING a fault or an abort leads to DRAINING: no
+    further read is asked for, the reads in flight are awaited, and so are queue entries that have
+    been shown; then everything between registers and memory port is reset (RESETTING), and the
+    state is FAULTED.
 
     Members
     -------
@@ -44,7 +45,8 @@ class Control(wiring.Component):
     cleared : in
         The buffers are ready after a reset.
     state, fault, running : out
-        What the registers show; `running` is high from the start to the end of a program, faults included.
+        What the registers show; `running` is high from the start to the end of a program, faults
+        included.
     stop : out
         No new read may be asked for, no new queue entry shown.
     reset : out

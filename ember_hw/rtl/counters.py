@@ -33,8 +33,8 @@ _LEVEL_BITS = 16
 class Counters(wiring.Component):
     """Counts while a program runs; the values stay until the next start.
 
-    Each cycle is a beat of a row, a beat of an index line, or one stall: the first of `STALLS` that holds, STALL_FRONT
-    where none does. So CYCLES is the sum of the beats and the stalls.
+    Each cycle is a beat of a row, a beat of an index line, or one stall: the first of `STALLS` that
+    holds, STALL_FRONT where none does. So CYCLES is the sum of the beats and the stalls.
 
     Members
     -------

@@ -135,7 +135,8 @@ class Datapath(wiring.Component):
             record = getattr(self, f"row{entry}")
             m.d.comb += [issue.rows[entry].eq(record), row_address.rows[entry].eq(record)]
 
-        # The end: the last token has been issued, and all that it and those before it asked for was delivered.
+        # The end: the last token has been issued, and all that it and those before it asked for was
+        # delivered.
         rows_open = Signal(16)
         issued = Signal()
         last_bundle_left = Signal()

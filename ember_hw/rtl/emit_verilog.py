@@ -15,10 +15,11 @@ TOP_NAME = "access_unit"
 
 
 class FlatAccessUnit(wiring.Component):
-    """`AccessUnit` with one port a signal: `s_axil_*`, `m_axi_*`, `m_axis_bundle_*`, `m_axis_row_*`, `irq`.
+    """`AccessUnit` with one port a signal.
 
-    The bundle's TDATA holds the event bits from bit 0, then the scalars, padded to whole bytes; its TLAST marks the
-    program's last bundle. The row's TKEEP marks the row's bytes, its TLAST the row's last beat.
+    The ports are `s_axil_*`, `m_axi_*`, `m_axis_bundle_*`, `m_axis_row_*` and `irq`. The bundle's
+    TDATA holds the event bits from bit 0, then the scalars, padded to whole bytes; its TLAST marks
+    the program's last bundle. The row's TKEEP marks the row's bytes, its TLAST the row's last beat.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
@@ -60,8 +61,7 @@ class FlatAccessUnit(wiring.Component):
             m.d.comb += self.m_axis_row_tkeep[i].eq(row.payload.bytes > i)
         m.d.comb += [
             self.m_axis_bundle_tdata.eq(
-                bundle.payload.events
-                | (bundle.payload.scalars.as_value() << self.config.events)
+                bundle.payload.events | (bundle.payload.scalars.as_value() << self.config.events)
             ),
             self.m_axis_bundle_tlast.eq(bundle.payload.last),
             self.m_axis_bundle_tvalid.eq(bundle.valid),
@@ -76,8 +76,9 @@ class FlatAccessUnit(wiring.Component):
 
 
 def emit_verilog(config: AcceleratorConfig) -> str:
-    """Return the Verilog of an access unit; the top module is `access_unit`, clock `clk`, synchronous reset `rst`.
+    """Return the Verilog of an access unit.
 
-    The text depends on the config alone.
+    The top module is `access_unit`, its clock `clk`, its synchronous reset `rst`. The text depends
+    on the config alone.
     """
     return verilog.convert(FlatAccessUnit(config=config), name=TOP_NAME, strip_internal_attrs=True)

@@ -55,15 +55,15 @@ class StreamFifo(wiring.Component):
 
 
 class ReservedFifo(wiring.Component):
-    """A queue behind a pipeline that cannot stall: room is reserved where work enters, and pushed into later.
+    """A queue behind a pipeline that cannot stall: room is reserved where work enters it.
 
     Parameters
     ----------
     shape : shape-like
         Payload.
     credits : int
-        Entries that may be reserved or waiting at one time. One entry a cycle needs as many as the cycles from `take`
-        to the entry's leaving.
+        Entries that may be reserved or waiting at one time. One entry a cycle needs as many as the
+        cycles from `take` to the entry's leaving.
 
     Members
     -------
@@ -97,8 +97,8 @@ class ReservedFifo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # SyncFIFOBuffered needs two entries more than it is ever asked to hold: its output register and the cycle in
-        # which the inner queue still counts an entry that has moved there.
+        # SyncFIFOBuffered needs two entries more than it is ever asked to hold: its output register
+        # and the cycle in which the inner queue still counts an entry that has moved there.
         m.submodules.queue = queue = StreamFifo(shape=self.shape, depth_entries=self.credits + 2)
         wiring.connect(m, queue.o, wiring.flipped(self.o))
         m.d.comb += [queue.i.payload.eq(self.payload), queue.i.valid.eq(self.push)]

@@ -27,14 +27,16 @@ _OUTPUT_CREDITS = 8
 
 
 class GatherEngine(wiring.Component):
-    """Turns row descriptors into reads, and the beats that return, in any order, into rows in order.
+    """Turns row descriptors into reads, and beats that return in any order into rows in order.
 
-    One burst asked for and one beat delivered a cycle. Each burst has its tag and its place in the reorder buffer before it
-    is asked for, so a returned beat is always taken; delivering a beat frees its place, delivering a burst's last beat
-    frees its tag. `config.outstanding_reads * beats` beyond latency + 10 keeps the port busy.
+    One burst asked for and one beat delivered a cycle. Each burst has its tag and its place in the
+    reorder buffer before it is asked for, so a returned beat is always taken; delivering a beat
+    frees its place, delivering a burst's last beat frees its tag. `config.outstanding_reads *
+    beats` beyond latency + 10 keeps the port busy.
 
-    A beat's place is valid if its phase bit is that of the current pass through the buffer, so nothing is cleared while a
-    program runs; after a reset, `cleared` rises when the phase bits have been walked through.
+    A beat's place is valid if its phase bit is that of the current pass through the buffer, so
+    nothing is cleared while a program runs; after a reset, `cleared` rises when the phase bits have
+    been walked through.
 
     Members
     -------
@@ -146,10 +148,9 @@ class GatherEngine(wiring.Component):
             m, asks, next_tag, write_pointer, burst.address
         )
 
-        # The buffer and its phase bits. After a reset every place is given the phase that means "not in the first pass".
-        m.submodules.buffer = buffer = Memory(
-            shape=config.data_width_bits, depth=places, init=[]
-        )
+        # The buffer and its phase bits. After a reset every place is given the phase that means
+        # "not in the first pass".
+        m.submodules.buffer = buffer = Memory(shape=config.data_width_bits, depth=places, init=[])
         m.submodules.phases = phases = Memory(shape=1, depth=places, init=[])
         buffer_write, buffer_read = buffer.write_port(), buffer.read_port()
         phase_write, phase_read = phases.write_port(), phases.read_port(domain="comb")
@@ -212,13 +213,11 @@ class GatherEngine(wiring.Component):
         return m
 
     def _place_beats(self, m: Module, asks, next_tag, write_pointer, address):
-        """Find the place of each returned beat: where its burst starts, and how many of its beats came before."""
+        """Find each returned beat's place: its burst's start, and its beats that came before."""
         config = self.config
         tags = config.outstanding_reads
         m.submodules.starts = starts = Memory(shape=len(write_pointer), depth=tags, init=[])
-        m.submodules.counts = counts = Memory(
-            shape=beat_count_bits(config), depth=tags, init=[]
-        )
+        m.submodules.counts = counts = Memory(shape=beat_count_bits(config), depth=tags, init=[])
         m.submodules.addresses = addresses = Memory(
             shape=config.address_width_bits, depth=tags, init=[]
         )

@@ -18,8 +18,9 @@ from ember_hw.rtl.layouts import (
 class IndexPort(wiring.Component):
     """Asks for one line a cycle; outer units go first, since inner ones wait for them.
 
-    A stream's number is its reads' tag, so its lines return in the order they were asked for. No stream starves: each asks
-    for no more lines than it has places, and a stream that waits keeps its unit, and so those above it, from running on.
+    A stream's number is its reads' tag, so its lines return in the order they were asked for. No
+    stream starves: each asks for no more lines than it has places, and a stream that waits keeps
+    its unit, and so those above it, from running on.
 
     Members
     -------

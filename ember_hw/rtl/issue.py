@@ -13,17 +13,15 @@ from ember_hw.rtl.layouts import bundle_layout, record_layout, token_layout, val
 
 def row_order_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a row to fetch: the row entry, and the leaf's exports it selects among."""
-    return data.StructLayout(
-        {"entry": range(config.row_entries), "exports": values_layout(config)}
-    )
+    return data.StructLayout({"entry": range(config.row_entries), "exports": values_layout(config)})
 
 
 class Issue(wiring.Component):
-    """For each leaf token: its bundle, if an event is one the execute side is told of, then its rows in order.
+    """For each leaf token: its bundle, if one of its events is selected, then its rows in order.
 
-    A token with at most one row takes one cycle, another as many as it has rows. The bundle leaves before the token's
-    first row. The program's last token always has a bundle, with `last` set. Both outputs may stall; a full bundle queue
-    holds back only tokens that need a bundle.
+    A token with at most one row takes one cycle, another as many as it has rows. The bundle leaves
+    before the token's first row. The program's last token always has a bundle, with `last` set.
+    Both outputs may stall; a full bundle queue holds back only tokens that need a bundle.
 
     Members
     -------

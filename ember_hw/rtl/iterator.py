@@ -14,9 +14,9 @@ from ember_hw.rtl.layouts import entry_layout, iteration_layout, record_layout, 
 class Iterator(wiring.Component):
     """Turns each entry of a loop into its steps.
 
-    One step a cycle; the next entry's first step follows the last step of the one before without a bubble, in pair mode
-    after one ghost step. An empty or void entry is one step. A step leaves in every cycle where `room` is high and an
-    entry is loaded; there is no other backpressure.
+    One step a cycle; the next entry's first step follows the last step of the one before without a
+    bubble, in pair mode after one ghost step. An empty or void entry is one step. A step leaves in
+    every cycle where `room` is high and an entry is loaded; there is no other backpressure.
 
     Members
     -------
@@ -83,7 +83,8 @@ class Iterator(wiring.Component):
                 ghost.eq(last),
             ]
 
-        # Begins and iterates of the levels above ride on the entry's first step, their ends on its last.
+        # Begins and iterates of the levels above ride on the entry's first step, their ends on its
+        # last.
         def mask(*events: isa.Event) -> int:
             return isa.event_mask([(e, k) for e in events for k in range(self.level)], config)
 

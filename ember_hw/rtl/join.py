@@ -10,8 +10,8 @@ from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import FaultCode
 from ember_hw.rtl import line_store, multiplier
-from ember_hw.rtl.delay import delay
 from ember_hw.rtl.control import FaultSignature
+from ember_hw.rtl.delay import delay
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.layouts import (
     iteration_layout,
@@ -47,10 +47,11 @@ class LinePort(wiring.Signature):
 
 
 class Join(wiring.Component):
-    """Turns steps into tokens: each waits until the lines it needs have arrived, then its values are computed.
+    """Turns steps into tokens: each waits for the lines it needs, then its values are computed.
 
-    One step a cycle, in order; a token has a place before its step is taken, so the pipeline does not stall. In pair
-    mode a step leaves when the next one has its stream 0, and ghost steps do not leave.
+    One step a cycle, in order; a token has a place before its step is taken, so the pipeline does
+    not stall. In pair mode a step leaves when the next one has its stream 0, and ghost steps do not
+    leave.
 
     Members
     -------
@@ -167,7 +168,10 @@ class Join(wiring.Component):
                 ]
 
     def _pair(self, m: Module, valid, iteration, values):
-        """Hold an iterating step until the next one brings stream 0's NEXT value; return what leaves, a cycle later."""
+        """Hold an iterating step until the next one brings its NEXT value.
+
+        Returns what leaves, a cycle later.
+        """
         config = self.config
         pairs = self.record.pair & (iteration.iterates | iteration.ghost)
         held = Signal()

@@ -1,7 +1,8 @@
 """Payloads of the streams between the blocks of the access unit, each defined here once.
 
-Stream rules, for every stream of the unit: a payload moves in a cycle where `valid` and `ready` are both high; `valid`
-never waits for `ready`; the payload holds while `valid` is high and `ready` is low.
+Stream rules, for every stream of the unit: a payload moves in a cycle where `valid` and `ready` are
+both high; `valid` never waits for `ready`; the payload holds while `valid` is high and `ready` is
+low.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ember_hw.registers import FaultCode
 
 
 def record_layout(path: str, config: AcceleratorConfig) -> data.StructLayout:
-    """Return a microcode record as a layout whose members are the ISA's fields, in the ISA's order."""
+    """Return a microcode record as a layout: its members are the ISA's fields, in their order."""
     members: dict[str, object] = {}
     for f in isa.layouts(config)[path].fields:
         if f.choices is not None:
@@ -33,15 +34,15 @@ def values_layout(config: AcceleratorConfig) -> data.ArrayLayout:
 
 
 def token_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return what leaves a traversal unit: event bits of its level and those above, and its exports."""
+    """Return what leaves a unit: event bits of its level and those above, and its exports."""
     return data.StructLayout({"events": config.events, "exports": values_layout(config)})
 
 
 def entry_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return one entry of a loop: its parent token, the first induction value, and how far the bound is.
+    """Return one entry of a loop: its parent token, its first induction value and its length.
 
-    `left` is upper - lower - 1 - step: its sign says that the first iteration is the last. `void`: the parent's loop
-    was empty, this one is not entered. `empty`: entered without an iteration.
+    `left` is upper - lower - 1 - step: its sign says that the first iteration is the last. `void`:
+    the parent's loop was empty, this one is not entered. `empty`: entered without an iteration.
     """
     return data.StructLayout(
         {
@@ -58,8 +59,8 @@ def entry_layout(config: AcceleratorConfig) -> data.StructLayout:
 def iteration_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return one step of a loop, before its loads.
 
-    `iterates`: the induction value is real. `ghost`: only stream 0 is loaded, for the NEXT value of the step before.
-    `last`: the entry's last step that leaves the unit.
+    `iterates`: the induction value is real. `ghost`: only stream 0 is loaded, for the NEXT value of
+    the step before. `last`: the entry's last step that leaves the unit.
     """
     return data.StructLayout(
         {
@@ -73,7 +74,7 @@ def iteration_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 def load_layout() -> data.StructLayout:
-    """Return one stream's part of a step: whether it loads, whether the line is new, the byte within the line."""
+    """Return one stream's part of a step: does it load, is the line new, which byte of the line."""
     return data.StructLayout({"use": 1, "new": 1, "offset": (LINE_BYTES - 1).bit_length()})
 
 
@@ -104,7 +105,7 @@ def tag_bits(config: AcceleratorConfig) -> int:
 
 
 def read_request_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a read of the memory port: byte address, beats, tag, hint. Reads of one tag return in order."""
+    """Return a read of the memory port; those of one tag return in order."""
     return data.StructLayout(
         {
             "address": config.address_width_bits,
@@ -116,19 +117,19 @@ def read_request_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 def read_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a beat that memory returned: its read's tag, data, whether it is the read's last, and RRESP."""
+    """Return a beat that memory returned: tag, data and RRESP; `last` is that of its read."""
     return data.StructLayout(
         {"tag": tag_bits(config), "data": config.data_width_bits, "last": 1, "response": 2}
     )
 
 
 def descriptor_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a row to fetch: byte address (a multiple of the bus width) and length in bytes, 1 or more."""
+    """Return a row to fetch: byte address, a multiple of the bus width, and bytes, 1 or more."""
     return data.StructLayout({"address": config.address_width_bits, "length": 16, "hint": isa.Hint})
 
 
 def bundle_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a bundle of the control queue: selected events of one leaf token, its scalars, and whether it is the last."""
+    """Return a bundle: selected events of a leaf token, its scalars; `last` ends the program."""
     return data.StructLayout(
         {
             "events": config.events,
@@ -139,7 +140,7 @@ def bundle_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 def row_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a beat of the data queue: data, how many of its bytes are the row's, whether it is the row's last."""
+    """Return a beat of a row: data, how many of its bytes are the row's; `last` ends the row."""
     return data.StructLayout(
         {"data": config.data_width_bits, "bytes": config.bus_bytes.bit_length(), "last": 1}
     )

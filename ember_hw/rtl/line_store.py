@@ -24,8 +24,8 @@ READ_CYCLES = 2
 class LineStore(wiring.Component):
     """Holds up to `config.lines_per_stream` lines of one stream, in the order they were asked for.
 
-    A line's place is reserved before it is asked for, so returned beats always have one. The oldest line is the current
-    one; `advance` makes the next one current and frees its place.
+    A line's place is reserved before it is asked for, so returned beats always have one. The oldest
+    line is the current one; `advance` makes the next one current and frees its place.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class LineStore(wiring.Component):
     advance : in
         Make it current.
     offset : in; data : out
-        Byte within the line that is current after this cycle's `advance`; `READ_CYCLES` later the beat that holds it.
+        Byte within the line that is current after this cycle's `advance`; `READ_CYCLES` later the
+        beat that holds it.
     fault : out
         Memory answered with an error.
     """
@@ -144,7 +145,8 @@ class LineStore(wiring.Component):
         with m.If(self.beat_response == axi.Response.DECODE_ERROR):
             m.d.sync += self.fault.payload.code.eq(FaultCode.READ_DECODE_ERROR)
 
-        # Lines that have arrived and are not current yet. The beat is readable the cycle after it was written.
+        # Lines that have arrived and are not current yet. The beat is readable the cycle after it
+        # was written.
         waiting = Signal(range(lines + 1))
         m.d.sync += waiting.eq(waiting + arrived - self.advance)
         m.d.comb += self.available.eq(waiting != 0)

@@ -11,7 +11,8 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.layouts import read_beat_layout, read_request_layout, tag_bits
 
-# ARCACHE for ordinary memory, and for lines that will not be used again (no allocate). Ref: IHI 0022, A4.4.
+# ARCACHE for ordinary memory, and for lines that will not be used again (no allocate). Ref: IHI
+# 0022, A4.4.
 _CACHE_NORMAL = 0b1111
 _CACHE_NON_TEMPORAL = 0b0011
 
@@ -19,8 +20,9 @@ _CACHE_NON_TEMPORAL = 0b0011
 class MemoryPort(wiring.Component):
     """Sends index reads before row reads, one a cycle, and hands every returned beat to its client.
 
-    Bit ``tag_bits - 1`` of ARID is 1 for index lines, 0 for rows. Both clients have a place for each beat they asked
-    for, so RREADY is always high. A request that was shown on AR stays there until it is taken, whatever `stop` says.
+    Bit ``tag_bits - 1`` of ARID is 1 for index lines, 0 for rows. Both clients have a place for
+    each beat they asked for, so RREADY is always high. A request that was shown on AR stays there
+    until it is taken, whatever `stop` says.
 
     Parameters
     ----------
@@ -71,7 +73,9 @@ class MemoryPort(wiring.Component):
         chosen = Signal(read_request_layout(config))
         is_index = self.index_request.valid
         m.d.comb += chosen.eq(
-            Mux(is_index, self.index_request.payload.as_value(), self.row_request.payload.as_value())
+            Mux(
+                is_index, self.index_request.payload.as_value(), self.row_request.payload.as_value()
+            )
         )
         with m.If(bus.arready):
             m.d.sync += bus.arvalid.eq(0)

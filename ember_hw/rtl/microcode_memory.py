@@ -19,7 +19,7 @@ def record_name(path: str) -> str:
 
 
 class MicrocodeMemory(wiring.Component):
-    """Holds a program's records in registers, and its words in a memory that the host can read back.
+    """Holds a program's records in registers, and its words in a memory that can be read back.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class QueueGate(wiring.Component):
-    """Passes a stream through, no cycle later; when told to stop, only an entry that was already shown.
+    """Passes a stream through, no cycle later; when stopped, only an entry already shown.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The host's view: AXI4-Lite registers, counters and the microcode window, as `ember_hw.registers` maps them."""
+"""The host's view: registers, counters and microcode window, mapped by `ember_hw.registers`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ COUNTER_BITS = 48
 class RegisterFile(wiring.Component):
     """Answers the AXI4-Lite port, one access at a time.
 
-    A write takes two cycles from its later half, a read three. Answered with SLVERR, and without effect: an address
-    that holds nothing, a write to what is read-only, a write that is not of all four bytes, a start or a microcode write
-    while a program runs or buffers are being cleared.
+    A write takes two cycles from its later half, a read three. Answered with SLVERR, and without
+    effect: an address that holds nothing, a write to what is read-only, a write that is not of all
+    four bytes, a start or a microcode write while a program runs or buffers are being cleared.
 
     Members
     -------

@@ -26,9 +26,10 @@ _OFFSET_BITS = VALUE_WIDTH_BITS + 16
 class RowAddress(wiring.Component):
     """Turns each row that was issued into a descriptor for the gather engine.
 
-    One row a cycle, in order; a descriptor has a place before its row is taken. A row whose index is not below the number of
-    rows, or whose part of the row is empty or not inside the row, is dropped and reported: nothing outside a table is
-    ever asked for. An index is blamed by its value.
+    One row a cycle, in order; a descriptor has a place before its row is taken. A row whose index
+    is not below the number of rows, or whose part of the row is empty or not inside the row, is
+    dropped and reported: nothing outside a table is ever asked for. An index is blamed by its
+    value.
 
     Members
     -------
@@ -70,9 +71,7 @@ class RowAddress(wiring.Component):
 
         # 1: the row entry's record and the exports.
         valid = [Signal(name=f"valid{i}") for i in range(_STAGES)]
-        entries = [
-            Signal(range(config.row_entries), name=f"entry{i}") for i in range(_STAGES)
-        ]
+        entries = [Signal(range(config.row_entries), name=f"entry{i}") for i in range(_STAGES)]
         record = Signal(record_layout("row0", config))
         exports = Signal.like(self.row.payload.exports)
         m.d.sync += [

@@ -13,7 +13,7 @@ def inherited_slot(index: int, config: AcceleratorConfig) -> int:
 
 
 def select(m: Module, name: str, slot, choices: dict[int, object]) -> Signal:
-    """Return a signal that follows the value which `slot` selects, 0 where it selects none of `choices`."""
+    """Return a signal that follows the value `slot` selects; 0 where it selects no choice."""
     chosen = Signal(signed(VALUE_WIDTH_BITS), name=name)
     with m.Switch(slot):
         for number, value in choices.items():

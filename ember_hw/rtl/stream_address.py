@@ -1,4 +1,4 @@
-"""Addresses of a memory stream's elements, their region check, and the coalescer that asks for each line once."""
+"""Addresses of a stream's elements, their region check, and asking for each line once."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _OFFSET_BITS = VALUE_WIDTH_BITS + 22
 
 
 class StreamAddress(wiring.Component):
-    """Computes ``base + first + (value << shift) + outer * second_pitch`` and finds out whether its line is the one before.
+    """Computes an element's address, and finds out whether its line is the one before.
 
-    One step a cycle, `CYCLES` later one load, no stall. An element that is not wholly inside its region is not asked for:
-    the load is dropped and a fault reported.
+    The address is ``base + first + (value << shift) + outer * second_pitch``.
+    One step a cycle, `CYCLES` later one load, no stall. An element that is not wholly inside its
+    region is not asked for: the load is dropped and a fault reported.
 
     Parameters
     ----------
@@ -102,9 +103,7 @@ class StreamAddress(wiring.Component):
         m.submodules.multiplier = multiplier = Multiplier(
             a=signed(VALUE_WIDTH_BITS), b=len(record.second_pitch)
         )
-        near = [
-            Signal(signed(_OFFSET_BITS), name=f"near{i}") for i in range(MULTIPLIER_CYCLES)
-        ]
+        near = [Signal(signed(_OFFSET_BITS), name=f"near{i}") for i in range(MULTIPLIER_CYCLES)]
         offset = Signal(signed(_OFFSET_BITS))
         checked_offset = Signal(signed(_OFFSET_BITS))
         inside = Signal()

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi, stream_address
 from ember_hw.rtl.bounds import Bounds
-from ember_hw.rtl.delay import delay
 from ember_hw.rtl.control import FaultSignature
+from ember_hw.rtl.delay import delay
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.iterator import Iterator
 from ember_hw.rtl.join import Join
@@ -23,15 +23,16 @@ from ember_hw.rtl.layouts import (
 )
 from ember_hw.rtl.line_store import QUEUE_LINES, LineStore
 
-# Lines that may still come when the iterator is told to stop: its steps in the address pipeline, and two registers.
+# Lines that may still come when the iterator is told to stop: its steps in the address pipeline,
+# and two registers.
 _LINES_ON_THE_WAY = stream_address.CYCLES + 2
 
 
 class TraversalUnit(wiring.Component):
-    """Turns each token of the unit above into the tokens of its loop; order and event bits as `ember_hw.isa` says.
+    """Turns each token of the unit above into the tokens of its loop.
 
-    One token a cycle when its lines are there; no bubble between loop entries. Up to `config.token_entries` steps
-    wait for their lines.
+    Order and event bits are those of `ember_hw.isa`. One token a cycle when its lines are there; no
+    bubble between loop entries. Up to `config.token_entries` steps wait for their lines.
 
     Members
     -------
