@@ -134,6 +134,8 @@ class _Unit:
             step = self.record["step"]
             trips = np.where(parents.iterates, np.maximum((upper - lower + step - 1) // step, 0), 0)
             children = np.maximum(trips, 1)
+            if not len(children):  # the unit above stopped at its first token
+                continue
             ends = np.cumsum(children)
             for start in range(0, int(ends[-1]), self.chunk):
                 stop = min(start + self.chunk, int(ends[-1]))
