@@ -1,0 +1,243 @@
+"""The levels against each other: same result bit by bit, and the traffic that each promises."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ember_hw.compiler import pipeline as pipeline_module
+from ember_hw.compiler.backend.allocate import allocate
+from ember_hw.compiler.interpreters import Schedule, interpret
+from ember_hw.compiler.interpreters.au import run_au
+from ember_hw.compiler.ir_text import parse_module
+from ember_hw.compiler.pipeline import OPT_LEVELS, PASSES, pipeline, run_pipeline
+from ember_hw.compiler.tests.kernels import (
+    BB_PV,
+    EB_MAX,
+    EB_MEAN,
+    EB_MULTI,
+    EB_SUM,
+    KERNELS,
+    LENGTHS,
+    SPMM,
+    Kernel,
+)
+from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
+from ember_hw.errors import CompileError
+
+SCHEDULES = (Schedule.AHEAD, Schedule.LOCKSTEP, Schedule.random(1, 2, 3))
+
+
+def run(module: ModuleOp, kernel: Kernel, columns: int, **options: Any) -> Any:
+    arguments = kernel.arguments(columns, 0)
+    result = interpret(module, "kernel", list(arguments.values()), **options)
+    return arguments["out"], result.counts
+
+
+def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
+    return np.array_equal(left.view(np.uint32), right.view(np.uint32))
+
+
+def columns_for(lanes: int) -> tuple[int, ...]:
+    return (1, lanes - 1, lanes, lanes + 1, 20)
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_bag_sum_is_the_same_after_every_pass_for_every_vector_length(
+    opt_level: int, lanes: int
+) -> None:
+    expected = {c: run(parse_module(EB_SUM.text), EB_SUM, c)[0] for c in columns_for(lanes)}
+    seen: list[str] = []
+
+    def observe(name: str, module: ModuleOp) -> None:
+        seen.append(name)
+        for columns, answer in expected.items():
+            assert same_bits(run(module, EB_SUM, columns)[0], answer), (name, columns)
+
+    run_pipeline(parse_module(EB_SUM.text), opt_level, lanes, observe=observe)
+    names = [s.module_pass.name for s in pipeline(opt_level) if not s.temporaries]
+    assert seen == names
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_levels_agree_under_every_schedule(kernel: Kernel, opt_level: int) -> None:
+    expected = run(parse_module(kernel.text), kernel, 7)[0]
+    module = parse_module(kernel.text)
+    run_pipeline(module, opt_level, 4)
+    for schedule in SCHEDULES:
+        assert same_bits(run(module, kernel, 7, schedule=schedule)[0], expected), schedule
+
+
+@pytest.mark.parametrize("kernel", [EB_SUM, SPMM, EB_MEAN, EB_MAX, EB_MULTI], ids=str)
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_access_unit_text_agrees(kernel: Kernel, opt_level: int) -> None:
+    expected = run(parse_module(kernel.text), kernel, 7)[0]
+    module = parse_module(kernel.text)
+    run_pipeline(module, opt_level, 4)
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    program = allocate(function, "default")
+    program.verify()
+    arguments = kernel.arguments(7, 0)
+    environment = {**arguments, "tab.dim1": 7}
+    run_au([program], module, "kernel", list(arguments.values()), environment)
+    assert same_bits(arguments["out"], expected)
+
+
+LOOKUPS, BAGS, D, LANES, VECTORS = sum(LENGTHS), len(LENGTHS), 7, 4, 2
+#: (tokens, data entries) of the whole run at levels 0 to 3.
+TRAFFIC = {
+    EB_SUM: [
+        (LOOKUPS * D, 3 * LOOKUPS * D),
+        (LOOKUPS * VECTORS, 3 * LOOKUPS * VECTORS),
+        (LOOKUPS, LOOKUPS * (1 + VECTORS)),
+        (LOOKUPS + BAGS, LOOKUPS * VECTORS),
+    ],
+    SPMM: [
+        (LOOKUPS * D, 4 * LOOKUPS * D),
+        (LOOKUPS * VECTORS, 4 * LOOKUPS * VECTORS),
+        (LOOKUPS, LOOKUPS * (2 + VECTORS)),
+        (LOOKUPS + BAGS, LOOKUPS * (1 + VECTORS)),
+    ],
+    EB_MEAN: [
+        (LOOKUPS * D + BAGS, 3 * LOOKUPS * D + 2 * BAGS),
+        (LOOKUPS * VECTORS + BAGS, 3 * LOOKUPS * VECTORS + 2 * BAGS),
+        (LOOKUPS + BAGS, LOOKUPS * (1 + VECTORS) + 2 * BAGS),
+        (LOOKUPS + BAGS, LOOKUPS * VECTORS + BAGS),
+    ],
+    EB_MAX: [
+        (LOOKUPS * D + BAGS, 3 * LOOKUPS * D + 3 * BAGS),
+        (LOOKUPS * VECTORS + BAGS, 3 * LOOKUPS * VECTORS + 3 * BAGS),
+        (LOOKUPS + BAGS, LOOKUPS * (1 + VECTORS) + 3 * BAGS),
+        (LOOKUPS + BAGS, LOOKUPS * VECTORS + 2 * BAGS),
+    ],
+    # 7 lookups in 2 tables of 3 bags: the counters of bags and of tables are advanced by tokens.
+    EB_MULTI: [
+        (7 * D, 4 * 7 * D),
+        (7 * VECTORS, 4 * 7 * VECTORS),
+        (7, 7 * (2 + VECTORS)),
+        (7 + 6 + 2, 7 * (1 + VECTORS)),
+    ],
+}
+
+
+@pytest.mark.parametrize("kernel", TRAFFIC, ids=str)
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_traffic_is_that_of_the_formulas(kernel: Kernel, opt_level: int) -> None:
+    module = parse_module(kernel.text)
+    run_pipeline(module, opt_level, LANES)
+    counts = run(module, kernel, D, vector_length=LANES if opt_level else 1)[1]
+    assert (counts.tokens, counts.data_entries) == TRAFFIC[kernel][opt_level]
+
+
+PUSHES = {
+    0: ["t2, ite: b d v"],
+    1: ["t2, ite: b d v"],
+    2: ["t1, ite: b row"],
+    3: ["t1, ite: row", "t1, end:"],
+}
+
+
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_push_lists_of_a_bag_sum(opt_level: int) -> None:
+    text = run_pipeline(parse_module(EB_SUM.text), opt_level, 8)["dlc"]
+    pushes: list[str] = []
+    for match in re.finditer(r"register_(callback|operand) %(t\d, \w+)(?:, %(\w+))?", text):
+        if match[1] == "callback":
+            pushes.append(f"{match[2]}:")
+        else:
+            pushes[-1] += f" {match[3]}"
+    assert pushes == PUSHES[opt_level]
+    assert ("vector<8xf32>" in text) == (opt_level > 0)
+
+
+def test_a_padded_last_row_is_never_read_beyond_its_end() -> None:
+    arguments = EB_SUM.arguments(5, 0)
+    padded = np.full((7, 8), np.nan, np.float32)
+    padded[:, :5] = arguments["tab"]
+    expected = run(parse_module(EB_SUM.text), EB_SUM, 5)[0]
+    for opt_level in (1, 2, 3):
+        module = parse_module(EB_SUM.text)
+        run_pipeline(module, opt_level, 4)
+        arguments = {**EB_SUM.arguments(5, 0), "tab": padded[:, :5]}
+        interpret(module, "kernel", list(arguments.values()))
+        assert same_bits(arguments["out"], expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_passes_that_say_so_are_idempotent(kernel: Kernel) -> None:
+    module = parse_module(kernel.text)
+    context = Context()
+    for step in pipeline(3, 4):
+        step.module_pass.apply(context, module)
+        if step.module_pass.name in ("simplify-casts", "simplify-mem-ops", "replace-to-val"):
+            once = str(module)
+            step.module_pass.apply(context, module)
+            assert str(module) == once
+
+
+def test_nontemporal_reaches_the_access_unit() -> None:
+    text = EB_SUM.text.replace("%tab[%r, %d] :", "%tab[%r, %d] {nontemporal = true} :")
+    for opt_level in OPT_LEVELS:
+        module = parse_module(text)
+        run_pipeline(module, opt_level, 4)
+        (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+        program = str(allocate(function, "default"))
+        assert program.count("{nontemporal}") == 1
+
+
+def test_two_nests_run_one_after_the_other() -> None:
+    loops = EB_SUM.text[EB_SUM.text.index("  scf.for") : EB_SUM.text.index("  func.return")]
+    text = EB_SUM.text.replace(loops, loops + loops)
+    expected = run(parse_module(text), EB_SUM, 5)[0]
+    for opt_level in OPT_LEVELS:
+        module = parse_module(text)
+        run_pipeline(module, opt_level, 4)
+        assert str(module).count("dlc.compute_loop") == 2
+        assert same_bits(run(module, EB_SUM, 5)[0], expected)
+
+
+def test_counters_respect_lower_bound_and_step() -> None:
+    text = EB_SUM.text.replace("%b = %c0 to %B step %c1", "%b = %c1 to %B step %c2").replace(
+        "  %D =", "  %c2 = arith.constant 2 : index\n  %D ="
+    )
+    expected = run(parse_module(text), EB_SUM, 5)[0]
+    module = parse_module(text)
+    run_pipeline(module, 3, 4)
+    assert "dlc.increment_var {step = 2 : i64}" in str(module)
+    assert same_bits(run(module, EB_SUM, 5)[0], expected)
+
+
+def test_inner_counters_are_set_back() -> None:
+    text = run_pipeline(parse_module(BB_PV.text), 3, 4)["dlc"]
+    assert len(re.findall(r"dlc\.set_var %c0", text)) == 3  # two first values, one reset
+
+
+def test_registry_holds_every_pass() -> None:
+    steps = [step.module_pass.name for step in pipeline(3)]
+    assert set(PASSES) == {"check-dae", *steps}
+
+
+@pytest.mark.parametrize("opt_level", [-1, 4, "3"])
+def test_opt_level_must_be_known(opt_level: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^opt_level must be 0, 1, 2 or 3, not {opt_level!r}$"):
+        pipeline(opt_level)
+
+
+def test_ir_that_does_not_verify_after_a_pass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_module(self: ChooseDecoupling, ctx: Context, op: ModuleOp) -> None:
+        (function,) = (inner for inner in op.ops if isinstance(inner, FuncOp))
+        last = function.body.block.last_op
+        assert last is not None
+        last.detach()
+
+    monkeypatch.setattr(pipeline_module.ChooseDecoupling, "apply", break_module)
+    with pytest.raises(CompileError, match=r"^IR after 'choose-decoupling' must verify: "):
+        run_pipeline(parse_module(EB_SUM.text), 0)
