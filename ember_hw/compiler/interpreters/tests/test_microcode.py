@@ -1,0 +1,358 @@
+"""The microcode interpreter equals a scalar one on random programs, faults included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ember_hw.compiler.interpreters.microcode import execute
+from ember_hw.compiler.interpreters.tests.scalar_microcode import Scalar, Stopped, TooLong
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.isa import ISA_VERSION, Event, Microcode, event_mask
+from ember_hw.registers import NO_UNIT, FaultCode
+
+Records = dict[str, dict[str, int]]
+Regions = list[tuple[int, NDArray[np.uint8]]]
+
+DATA, DATA_BYTES, WIDE, TABLE, ROWS = 0x1000, 512, 0x2000, 0x8000, 8
+CONFIG = AcceleratorConfig(
+    name="test", data_width_bits=64, traversal_units=2, exports=2, max_burst_beats=8
+)
+
+
+def memory(seed: int) -> Regions:
+    """Return small numbers of any element size, some of 64 bits, and a table of 64-byte rows."""
+    rng = np.random.default_rng(seed)
+    small = rng.integers(-2, 6, DATA_BYTES // 8).astype("<i8").view(np.uint8)
+    wide = np.array([3, 1 << 31, 1, -(1 << 31), -(1 << 31) - 1, 0], "<i8").view(np.uint8)
+    table = rng.integers(0, 256, 64 * ROWS, np.uint8)
+    return [(DATA, small), (WIDE, wide), (TABLE, table)]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Microcode:
+    """Programs of any shape whose loops are short."""
+
+    def one(*choices: int) -> int:
+        return draw(st.sampled_from(choices))
+
+    def number(least: int, most: int) -> int:
+        return draw(st.integers(least, most))
+
+    config = AcceleratorConfig(
+        data_width_bits=one(64, 128),
+        traversal_units=number(1, 4),
+        streams_per_unit=number(1, 2),
+        row_entries=number(1, 3),
+        exports=number(2, 4),
+        bundle_scalars=number(1, 2),
+    )
+    units = number(1, config.traversal_units)
+    inherited = config.streams_per_unit + 2
+    last_slot, last_export = config.slots - 1, config.exports - 1
+    alu = inherited - 1
+    records: Records = {}
+    for k in range(units):
+        record = {
+            "enable": 1,
+            "step": number(1, 3),
+            "lower_source": one(0, 0, 1),
+            "lower_slot": number(inherited, last_slot),
+            "lower_immediate": number(-1, 2),
+            "upper_source": one(0, 1, 2),
+            "upper_slot": number(inherited, last_slot),
+            "upper_immediate": number(-1, 5),
+            "alu_operation": number(0, 3),
+            "alu_a_slot": one(*(slot for slot in range(config.slots) if slot != alu)),
+            "alu_b_source": number(0, 1),
+            "alu_b_slot": one(*(slot for slot in range(config.slots) if slot != alu)),
+            "alu_immediate": number(-3, 33),
+        }
+        record |= {f"export{i}": number(0, last_slot) for i in range(config.exports)}
+        for s in range(config.streams_per_unit):
+            size = number(0, 3)
+            base, region_bytes = draw(
+                st.sampled_from([(DATA, DATA_BYTES)] * 6 + [(WIDE, 48), (DATA, 16), (0x40, 64)])
+            )
+            records[f"unit{k}.stream{s}"] = {
+                "enable": number(0, 1),
+                "size": size,
+                "signed": number(0, 1),
+                "base": base,
+                "region_bytes": region_bytes,
+                "first": number(0, 8) << size,
+                "slot": one(0, *range(inherited, config.slots)),
+                "shift": number(size, size + 1),
+                "second_enable": number(0, 1),
+                "second_slot": number(inherited, last_slot),
+                "second_pitch": number(0, 3) << size,
+            }
+        record["pair"] = records[f"unit{k}.stream0"]["enable"] and number(0, 1)
+        records[f"unit{k}"] = record
+    for r in range(config.row_entries):
+        bus_bytes = config.bus_bytes
+        records[f"row{r}"] = {
+            "events": number(0, (1 << config.events) - 1) & number(0, (1 << config.events) - 1),
+            "index_export": number(0, last_export),
+            "base": TABLE,
+            "pitch": one(bus_bytes, 64),
+            "length_source": one(0, 0, 0, 1),
+            "length": one(1, bus_bytes, 40, 64),
+            "length_export": number(0, last_export),
+            "rows": one(ROWS, 1 << 31),
+        }
+        if one(0, 0, 0, 1):
+            # A part: offsets in units of 16 bytes, aligned on both buses.
+            part = {"offset_enable": 1, "offset_export": number(0, last_export)}
+            part |= {"offset_shift": 4, "clip": number(0, 64), "length": bus_bytes}
+            records[f"row{r}"] |= part
+    records["issue"] = {"events": number(0, (1 << config.events) - 1)}
+    for i in range(config.bundle_scalars):
+        records["issue"][f"scalar{i}_export"] = number(0, last_export)
+    return Microcode(config, records)
+
+
+def collect(
+    microcode: Microcode, regions: Regions, **limits: int
+) -> tuple[list[tuple[int, tuple[int, ...]]], list[bytes], DeviceError | None]:
+    """Return all bundles and rows, and the fault that ended the run."""
+    bundles: list[tuple[int, tuple[int, ...]]] = []
+    rows: list[bytes] = []
+    part = b""
+    try:
+        for chunk in execute(microcode, regions, **limits):
+            assert chunk.events.dtype == chunk.scalars.dtype == np.uint32
+            assert chunk.row_beats.shape == (len(chunk.row_last), microcode.config.bus_bytes)
+            for events, scalars in zip(chunk.events, chunk.scalars, strict=True):
+                bundles.append((int(events), tuple(int(scalar) for scalar in scalars)))
+            beats = zip(chunk.row_beats, chunk.row_last, chunk.row_keep, strict=True)
+            for beat, last, keep in beats:
+                assert not beat[keep:].any()
+                part += beat[:keep].tobytes()
+                if last:
+                    rows.append(part)
+                    part = b""
+            assert not part, "a row must end within its chunk"
+    except DeviceError as error:
+        return bundles, rows, error
+    return bundles, rows, None
+
+
+@given(programs(), st.integers(0, 7), st.sampled_from([1, 2, 7, 1 << 16]))
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+def test_equals_the_scalar_interpreter(microcode: Microcode, seed: int, chunk_tokens: int) -> None:
+    regions = memory(seed)
+    scalar = Scalar(microcode, [(base, content.tobytes()) for base, content in regions])
+    stopped: Stopped | None = None
+    try:
+        scalar.run()
+    except Stopped as reason:
+        stopped = reason
+    except TooLong:
+        reject()
+    limits = {"chunk_tokens": chunk_tokens, "chunk_row_bytes": 64 * chunk_tokens}
+    bundles, rows, error = collect(microcode, regions, **limits)
+    if stopped is None:
+        assert error is None
+        assert bundles == scalar.bundles
+        assert rows == scalar.rows
+    else:
+        assert error is not None
+        found = (error.code, error.unit, error.stream, error.address)
+        assert found == (stopped.code, stopped.unit, stopped.stream, stopped.address)
+        assert bundles == scalar.bundles[: len(bundles)]
+        assert rows == scalar.rows[: len(rows)]
+
+
+# One test a fault, so that each is sure to be met.
+
+
+def loop(**changes: dict[str, int]) -> Records:
+    """Return a loop of 4 iterations that loads rows by index from DATA, with fields changed."""
+    records: Records = {
+        "unit0": {"enable": 1, "step": 1, "upper_immediate": 4, "export0": 1},
+        "unit0.stream0": {
+            "enable": 1,
+            "size": 3,
+            "signed": 1,
+            "base": DATA,
+            "region_bytes": 64,
+            "shift": 3,
+        },
+        "row0": {
+            "events": event_mask([(Event.ITERATE, 0)], CONFIG),
+            "base": TABLE,
+            "pitch": 64,
+            "length": 64,
+            "rows": ROWS,
+        },
+        "issue": {"events": event_mask([(Event.ITERATE, 0)], CONFIG)},
+    }
+    for path, fields in changes.items():
+        records.setdefault(path, {}).update(fields)
+    return records
+
+
+def indices(*values: int) -> Regions:
+    data = np.zeros(8, "<i8")
+    data[: len(values)] = values
+    return [(DATA, data.view(np.uint8)), (TABLE, np.arange(64 * ROWS).astype(np.uint8))]
+
+
+FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
+    "version": (
+        loop(header={"version": ISA_VERSION + 1}),
+        indices(),
+        (FaultCode.BAD_VERSION, 0, 0, 0),
+        "BAD_VERSION: the program's ISA version must be the hardware's; compile it again",
+    ),
+    "step": (
+        loop(unit0={"step": 0}),
+        indices(),
+        (FaultCode.ILLEGAL_MICROCODE, 0, 0, 0),
+        "ILLEGAL_MICROCODE: units must be enabled outermost first without a hole, "
+        "steps and row lengths be 1 or more",
+    ),
+    "stream": (
+        loop(unit0={"upper_immediate": 9}),
+        indices(),
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA + 64),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0x1040): "
+        "a memory stream must read within its region",
+    ),
+    "before the region": (
+        loop(unit0={"lower_immediate": -1}),
+        indices(),
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA - 8),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0xff8): "
+        "a memory stream must read within its region",
+    ),
+    "pair": (
+        loop(unit0={"upper_immediate": 8, "pair": 1}),
+        indices(),
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA + 64),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0x1040): "
+        "a memory stream must read within its region",
+    ),
+    "index": (
+        loop(),
+        indices(0, ROWS, -1),
+        (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, ROWS),
+        "INDEX_OUT_OF_RANGE (row entry 0, index 0x8): an index must be a row of its table",
+    ),
+    "negative index": (
+        loop(),
+        indices(0, -1),
+        (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 0xFFFF_FFFF),
+        "INDEX_OUT_OF_RANGE (row entry 0, index 0xffffffff): an index must be a row of its table",
+    ),
+    "part": (
+        loop(row0={"offset_enable": 1, "offset_shift": 3, "clip": 40, "length": 8}),
+        indices(4, 5),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 5),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x5): "
+        "a part of a row must have bytes and begin within the row",
+    ),
+    "length": (
+        loop(row0={"length_source": 1}),
+        indices(4, 0),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
+        "a part of a row must have bytes and begin within the row",
+    ),
+    "wide value": (
+        loop(),
+        indices(0, 1 << 31),
+        (FaultCode.VALUE_TOO_WIDE, 0, 0, 1 << 31),
+        "VALUE_TOO_WIDE (unit 0, stream 0, low word 0x80000000): "
+        "an 8-byte element must fit in 32 bits, signed",
+    ),
+    "no memory for a stream": (
+        loop(**{"unit0.stream0": {"base": 0x4000}}),
+        indices(),
+        (FaultCode.READ_DECODE_ERROR, 0, 0, 0x4000),
+        "READ_DECODE_ERROR (unit 0, stream 0, address 0x4000): "
+        "memory answered DECERR: no memory at this address",
+    ),
+    "no memory for a row": (
+        loop(row0={"rows": 9}),
+        indices(1, 8),
+        (FaultCode.READ_DECODE_ERROR, NO_UNIT, 0, TABLE + 512),
+        "READ_DECODE_ERROR (row entry 0, address 0x8200): "
+        "memory answered DECERR: no memory at this address",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("records", "regions", "expected", "text"), FAULTS.values(), ids=FAULTS.keys()
+)
+def test_fault(
+    records: Records, regions: Regions, expected: tuple[int, int, int, int], text: str
+) -> None:
+    *_, error = collect(Microcode(CONFIG, records), regions)
+    assert error is not None
+    assert (error.code, error.unit, error.stream, error.address) == expected
+    assert str(error) == f"access unit fault {text}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unit0": {"enable": 0}},
+        {"unit0": {"enable": 0}, "unit1": {"enable": 1, "step": 1}},
+        {"unit1": {"enable": 1}},
+        {"row0": {"length": 0}},
+    ],
+)
+def test_illegal_microcode(changes: dict[str, Any]) -> None:
+    *_, error = collect(Microcode(CONFIG, loop(**changes)), indices())
+    assert error is not None
+    assert error.code == FaultCode.ILLEGAL_MICROCODE
+
+
+def test_undefined_microcode_is_refused() -> None:
+    with pytest.raises(ProgramError) as raised:
+        execute(Microcode(CONFIG, loop(row0={"base": TABLE + 4})), indices())
+    assert str(raised.value) == "base of row0 must be a multiple of 8 bytes, not 0x8004"
+
+
+def test_an_earlier_fault_further_down_comes_first() -> None:
+    # Unit 0 faults in its third iteration, unit 1 in the second: programs run depth first.
+    records: Records = {
+        "unit0": {"enable": 1, "step": 1, "upper_immediate": 3},
+        "unit0.stream0": {"enable": 1, "base": DATA, "region_bytes": 2},
+        "unit1": {"enable": 1, "step": 1, "upper_immediate": 1},
+        "unit1.stream0": {"enable": 1, "base": DATA, "region_bytes": 1, "slot": 4},
+    }
+    *_, error = collect(Microcode(CONFIG, records), indices())
+    assert error is not None
+    assert (error.unit, error.stream, error.address) == (1, 0, DATA + 1)
+
+
+def test_table_address_from_a_value() -> None:
+    records = loop(row0={"base_source": 1, "index_export": 1})
+    found = collect(Microcode(CONFIG, records), indices(TABLE >> 6, TABLE >> 6, 513, TABLE >> 6))
+    # Rows 0 to 3, the third from a table that begins a row later.
+    starts = [0, 64, 192, 192]
+    assert found[1] == [bytes(range(start, start + 64)) for start in starts]
+    assert found[2] is None
+
+
+def test_chunks_stay_small() -> None:
+    records = loop(unit0={"upper_immediate": 8})
+    chunks = list(execute(Microcode(CONFIG, records), indices(), chunk_row_bytes=200))
+    assert [len(chunk.row_beats) for chunk in chunks] == [24, 24, 16]
+    assert [len(chunk.events) for chunk in chunks] == [3, 3, 2]
+    chunks = list(execute(Microcode(CONFIG, records), indices(), chunk_tokens=5))
+    assert [len(chunk.events) for chunk in chunks] == [5, 3]
