@@ -20,7 +20,8 @@ class StreamFifo(wiring.Component):
     Members
     -------
     i, o : stream
-        One entry a cycle in and out; an entry can leave two cycles after it came.
+        One entry a cycle in and out, with a depth of 3 or more; an entry can leave two cycles after
+        it came.
     level : out
         Entries inside.
     """
@@ -114,5 +115,6 @@ class ReservedFifo(wiring.Component):
             m.d.sync += free.eq(free - 1)
         with m.Elif(give & ~self.take):
             m.d.sync += free.eq(free + 1)
-        m.d.comb += [Assert(~(self.push & ~queue.i.ready)), Assert(~(self.take & ~self.room))]
+        # At the clock's edge: between edges the two sides of a wire may differ for a moment.
+        m.d.sync += [Assert(~(self.push & ~queue.i.ready)), Assert(~(self.take & ~self.room))]
         return m
