@@ -119,7 +119,7 @@ def run_passes(
     for module_pass in passes:
         module_pass.apply(context, module)
         if print_after_all is not None:
-            print_after_all.write(f"{_SPLIT} IR after {module_pass.name}\n{module}\n")
+            print_after_all.write(f"{_SPLIT} IR after {module_pass.name}\n{module!s}\n")
         if verify_each:
             verify_module(module)
 

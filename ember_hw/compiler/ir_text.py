@@ -76,6 +76,8 @@ def parse_module(text: str, name: str = "<text>", context: Context | None = None
     except ParseError as error:
         line, column = _Places(text)(error.span.start)
         raise CheckError(f"{name}:{line}:{column}: {_one_line(error.msg)}") from error
+    except (VerifyException, ValueError) as error:  # of a type or a name, which have no place
+        raise CheckError(f"{name}: {_one_line(str(error))}") from error
     verify_module(module)
     return module
 
@@ -89,7 +91,7 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _failing(module: ModuleOp) -> str:
-    for op in module.walk():
+    for op in module.walk(region_first=True):
         try:
             op.verify(verify_nested_ops=False)
         except VerifyException:
