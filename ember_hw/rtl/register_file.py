@@ -19,8 +19,10 @@ class RegisterFile(wiring.Component):
     """Answers the AXI4-Lite port, one access at a time.
 
     A write takes two cycles from its later half, a read three. Answered with SLVERR, and without
-    effect: an address that holds nothing, a write to what is read-only, a write that is not of all
-    four bytes, a start or a microcode write while a program runs or buffers are being cleared.
+    effect: an address that holds nothing, a write to what is read-only, a read of what is
+    write-only, a write that is not of all four bytes, a start or a microcode write while a program
+    runs or buffers are being cleared. Words of the window beyond the program read as 0 and ignore
+    writes.
 
     Members
     -------
@@ -111,7 +113,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += reading.eq(0)
         with m.Else():
             # The window has one address: a write that takes it delays the read by a cycle.
-            with m.If(~(reading[0] & self.microcode_write)):
+            with m.If(~(reading[1] & self.microcode_write)):
                 m.d.sync += reading.eq(reading << 1)
 
         word = read_address[2:]

@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from amaranth.hdl import Shape, Value
@@ -183,7 +184,7 @@ def payloads(taken: list[Taken]) -> list:
 
 def gaps(taken: list[Taken]) -> set[int]:
     """Return the distances in cycles of consecutive payloads: ``{1}`` where there is no bubble."""
-    return {b.cycle - a.cycle for a, b in zip(taken, taken[1:], strict=False)}
+    return {b.cycle - a.cycle for a, b in pairwise(taken)}
 
 
 def stamp(address: int, count: int) -> bytes:
