@@ -16,12 +16,12 @@ from ember_hw.errors import ToolError
 from .cache import build_once, cache_folder
 from .verilator import Verilator, find_verilator
 
-TOP_MODULE = "access_unit"
 LIBRARY_NAME = "model.so"
 
 _SOURCES = Path(__file__).resolve().parent
-_VERILOG = f"{TOP_MODULE}.v"
-_MAKE = ("make", "-C", "objects", "-f", f"V{TOP_MODULE}.mk")
+_VERILOG = "access_unit.v"
+_TOP = "simulation_top"
+_MAKE = ("make", "-C", "objects", "-f", f"V{_TOP}.mk")
 _LOG_LINES_SHOWN = 40
 
 
@@ -104,7 +104,11 @@ def build_model(
         the end of the log.
     """
     verilator = find_verilator()
-    harness = [file for file in sorted(_SOURCES.iterdir()) if file.suffix in (".cpp", ".hpp", ".h")]
+    harness = [
+        file
+        for file in sorted(_SOURCES.iterdir())
+        if file.suffix in (".cpp", ".hpp", ".h", ".v", ".vlt")
+    ]
     verilate = _verilate(verilator, trace=trace, shape=shape)
     make = [*_MAKE, f"OPT_FAST={'-O3' if optimise else '-O1'}", "OPT_SLOW=-O0"]
 
@@ -137,9 +141,9 @@ def _build_runtime(verilator: Verilator, *, trace: bool, report: Callable[[str],
 
     def build(draft: Path) -> None:
         report("compiling Verilator's runtime")
-        (draft / _VERILOG).write_text(f"module {TOP_MODULE} (input clk); endmodule\n")
+        (draft / _VERILOG).write_text(f"module {_TOP} (input clk); endmodule\n")
         _run(verilate, draft, verilator)
-        rule = f"include V{TOP_MODULE}.mk\n../runtime.a: $(VK_GLOBAL_OBJS)\n\tar rcs $@ $^\n"
+        rule = f"include V{_TOP}.mk\n../runtime.a: $(VK_GLOBAL_OBJS)\n\tar rcs $@ $^\n"
         (draft / "objects" / "runtime.mk").write_text(rule)
         make = [
             "make",
@@ -165,17 +169,18 @@ def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = N
     flags += [f"-DVL_USER_{name}" for name in ("FINISH", "STOP", "FATAL")]
     command = [
         str(verilator.path),
-        *("--cc", "--top-module", TOP_MODULE, "--prefix", f"V{TOP_MODULE}", "-Mdir", "objects"),
+        *("--cc", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-Mdir", "objects"),
         *("--x-initial", "unique", "--assert", "-O3", "--output-split", "15000"),
-        # Machine-made Verilog trips style warnings; errors still end the build.
-        *("-Wno-fatal", "-Wno-lint", "-Wno-style"),
         *(("--trace-vcd",) if trace else ()),
         _VERILOG,
     ]
     if shape is not None:
-        flags += [f"-DEMBER_{name.upper()}={value}" for name, value in asdict(shape).items()]
-        command += ["--exe", "harness/harness.cpp", "-o", f"../{LIBRARY_NAME}"]
-        command += ["-LDFLAGS", "-shared"]
+        widths = {name.upper(): value for name, value in asdict(shape).items()}
+        flags += [f"-DEMBER_{name}={value}" for name, value in widths.items()]
+        command += [f"-G{name}={value}" for name, value in widths.items() if name != "EVENT_BITS"]
+        command += [f"harness/{name}" for name in ("lint.vlt", f"{_TOP}.v", "harness.cpp")]
+        command += ["-Wno-fatal", "-Werror-WIDTHEXPAND", "-Werror-WIDTHTRUNC", "-Werror-PINMISSING"]
+        command += ["--exe", "-o", f"../{LIBRARY_NAME}", "-LDFLAGS", "-shared"]
     return [*command, "-CFLAGS", " ".join(flags)]
 
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "Vaccess_unit.h"
+#include "Vsimulation_top.h"
 #include "harness.h"
 #include "memory_model.hpp"
 #include "ports.hpp"
@@ -50,14 +50,10 @@ public:
     void reset(uint32_t cycles, const AnyMemory& memory, const AnySink& sink) {
         top_.s_axil_awvalid = top_.s_axil_wvalid = top_.s_axil_bready = 0;
         top_.s_axil_arvalid = top_.s_axil_rready = 0;
-        top_.s_axil_awprot = top_.s_axil_arprot = 0;
         top_.m_axi_arready = top_.m_axi_rvalid = 0;
         top_.m_axis_bundle_tready = top_.m_axis_row_tready = 0;
         top_.rst = 1;
-        for (uint32_t n = 0; n < cycles; n++) {
-            low_phase();
-            high_phase();
-        }
+        for (uint32_t n = 0; n < cycles; n++) begin_cycle();
         top_.rst = 0;
         memory_ = memory;
         sink_ = sink;
@@ -81,7 +77,6 @@ public:
         top_.s_axil_awaddr = address;
         top_.s_axil_awvalid = 1;
         top_.s_axil_wdata = value;
-        top_.s_axil_wstrb = 0xf;
         top_.s_axil_wvalid = 1;
         top_.s_axil_bready = 1;
         for (uint32_t n = 0; n < REGISTER_TIMEOUT_CYCLES; n++) {
@@ -141,19 +136,16 @@ private:
         uint32_t data;
     };
 
-    // A cycle is a low phase, in which inputs settle and outputs are read, and a rising edge.
-    void low_phase() {
-        top_.clk = 0;
-        top_.eval();
-        trace_.dump(cycle_, 0);
-    }
-
-    void high_phase() {
-        top_.clk = 1;
-        top_.eval();
-        trace_.dump(cycle_, 1);
+    // A cycle begins with the edge that hands its inputs to the unit; its outputs follow at once.
+    void begin_cycle() {
         cycle_++;
         counters_.cycles++;
+        top_.clk = 1;
+        top_.eval();
+        trace_.dump(cycle_, 0);
+        top_.clk = 0;
+        top_.eval();
+        trace_.dump(cycle_, 1);
     }
 
     template <typename Memory, typename Sink>
@@ -183,11 +175,12 @@ private:
     // One cycle; gives whether any channel had a handshake. Without `run` both outputs wait.
     template <typename Memory, typename Sink>
     bool step(Memory& memory, Sink& sink, EmberRun* run) {
-        top_.m_axi_arready = memory.accepts(cycle_);
-        drive_beat(memory.offer(cycle_));
-        top_.m_axis_bundle_tready = run && sink.takes_bundle(cycle_);
-        top_.m_axis_row_tready = run && sink.takes_row(cycle_);
-        low_phase();
+        const uint64_t next = cycle_ + 1;
+        top_.m_axi_arready = memory.accepts(next);
+        drive_beat(memory.offer(next));
+        top_.m_axis_bundle_tready = run && sink.takes_bundle(next);
+        top_.m_axis_row_tready = run && sink.takes_row(next);
+        begin_cycle();
 
         bool active = sample_registers();
         active |= sample_read_address(memory);
@@ -197,8 +190,6 @@ private:
         output_waits_ = top_.m_axis_bundle_tvalid || top_.m_axis_row_tvalid;
         if (top_.irq && !irq_) counters_.start_to_done_cycles = cycle_ - start_cycle_;
         irq_ = top_.irq;
-
-        high_phase();
         return active;
     }
 
@@ -329,7 +320,7 @@ private:
         return true;
     }
 
-    Vaccess_unit top_;
+    Vsimulation_top top_;
     AnyMemory memory_;
     AnySink sink_;
     Trace trace_;

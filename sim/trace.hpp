@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "Vaccess_unit.h"
+#include "Vsimulation_top.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"
 #endif
@@ -15,7 +15,7 @@ class Trace {
 public:
     // Writes cycles [first_cycle, end_cycle). Gives false if the model has no trace or the file
     // can't be written.
-    bool open(Vaccess_unit& top, const char* path, uint64_t first_cycle, uint64_t end_cycle) {
+    bool open(Vsimulation_top& top, const char* path, uint64_t first_cycle, uint64_t end_cycle) {
 #if VM_TRACE
         close();
         file_ = std::make_unique<VerilatedVcdC>();
@@ -31,7 +31,7 @@ public:
 #endif
     }
 
-    // A cycle is two time units: at 0 the inputs have settled, at 1 the clock has risen.
+    // A cycle is two time units: its edge and everything that follows, and the falling clock.
     void dump(uint64_t cycle, uint64_t phase) {
 #if VM_TRACE
         if (!file_ || cycle < first_cycle_) return;
