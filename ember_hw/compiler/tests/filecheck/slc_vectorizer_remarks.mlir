@@ -1,0 +1,294 @@
+// RUN: %ember-opt --split-input-file -p choose-decoupling,scf-to-slc,slc-vectorizer %s | filecheck %s
+
+// Every reason to leave a loop scalar.
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c2 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its step isn't 1"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %f0) -> (f32) {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %a = arith.addf %s, %v : f32
+    scf.yield %a : f32
+  }
+  memref.store %r, %y[%c0] : memref<?xf32>
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: it carries execute values"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %k = arith.addi %i, %c1 : index
+    %v = memref.load %x[%k] : memref<?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: 'slc.alu_stream' computes with the induction variable"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %t[%i, %i] : memref<?x?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: %t isn't read contiguously"}
+
+// -----
+
+func.func @f(%n: index, %s: memref<?xf32, strided<[2]>>, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %s[%i] : memref<?xf32, strided<[2]>>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: %s isn't read contiguously"}
+
+// -----
+
+func.func @f(%n: index, %z: memref<?xi64>, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %k = memref.load %z[%i] : memref<?xi64>
+    %j = arith.index_cast %k : i64 to index
+    %v = memref.load %x[%j] : memref<?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: 'slc.cast_stream' computes with a vector stream"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: it has no callback"}
+
+// -----
+
+func.func @f(%n: index, %p: i1, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    scf.if %p {
+      memref.store %v, %y[%i] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its callback holds 'scf.if'"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %c = arith.cmpf ogt, %v, %f0 : f32
+    %s = arith.select %c, %v, %f0 : f32
+    memref.store %s, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: 'arith.cmpf' has no vector form"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %a = memref.load %y[%c0] : memref<?xf32>
+    %s = arith.addf %a, %v : f32
+    memref.store %s, %y[%c0] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: a store doesn't have the induction variable as its last index"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    memref.store %v, %u[%i, %i] : memref<?x?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: 'memref.store' isn't contiguous in the induction variable"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %k = arith.index_cast %i : index to i64
+    %g = arith.sitofp %k : i64 to f32
+    %s = arith.addf %v, %g : f32
+    memref.store %s, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: 'arith.index_cast' computes with the induction variable"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %a = memref.load %y[%c0] : memref<?xf32>
+    %s = arith.addf %a, %v : f32
+    memref.store %s, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: stored memref %y is accessed at two places"}
+
+// -----
+
+func.func @f(%n: index, %w: memref<?xf32, strided<[2]>>, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    memref.store %v, %w[%i] : memref<?xf32, strided<[2]>>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: %w has no unit stride in its last dimension"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %k = memref.dim %y, %c0 : memref<?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its callback holds 'memref.dim'"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %i = %c0 to %n step %c1 : index -> !slc.stream<index> {
+    %v = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its bounds aren't streams"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %lb = slc.to_stream %c0 : index to !slc.stream<index>
+  %ub = slc.to_stream %n : index to !slc.stream<index>
+  %st = slc.to_stream %c1 : index to !slc.stream<index>
+  slc.for %i = %lb to %ub step %st : !slc.stream<index> -> !slc.stream<index> {
+    %v = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+    %r = slc.callback {
+      %h = slc.from_stream %v : !slc.stream<f32> to f32
+      slc.yield %h : f32
+    } : f32
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its callback has results"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %lb = slc.to_stream %c0 : index to !slc.stream<index>
+  %ub = slc.to_stream %n : index to !slc.stream<index>
+  %st = slc.to_stream %c1 : index to !slc.stream<index>
+  slc.for %i = %lb to %ub step %st : !slc.stream<index> -> !slc.stream<index> {
+    %v = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+    slc.callback {
+      %k = slc.from_stream %i : !slc.stream<index> to index
+      %h = slc.from_stream %v : !slc.stream<f32> to f32
+      memref.store %h, %y[%k] : memref<?xf32>
+      memref.store %h, %z[%k] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: stored memref %y may overlap %z"}
