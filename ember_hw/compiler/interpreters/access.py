@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -21,7 +20,7 @@ from ember_hw.compiler.dialects.dlc import Event
 from ember_hw.compiler.dialects.stream_types import head_type
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step, iterations
 from ember_hw.compiler.interpreters.queues import DONE, Entry, Push, Queue
-from ember_hw.compiler.interpreters.values import Array, out_of_bounds
+from ember_hw.compiler.interpreters.values import Array, as_memref, out_of_bounds
 from ember_hw.errors import CheckError
 
 __all__ = ["ACCESS", "AccessProgram", "row_entries", "row_view"]
@@ -33,7 +32,7 @@ def row_view(array: Array, position: Sequence[int], length: int, what: str) -> A
     """Return `length` elements of the last dimension from a position, which must lie in it."""
     *outer, first = position
     inside = all(0 <= i < extent for i, extent in zip(outer, array.shape, strict=False))
-    if not inside or first < 0 or first + length > array.shape[-1]:
+    if not inside or first < 0 or length < 0 or first + length > array.shape[-1]:
         raise out_of_bounds(f"{what} of length {length}", position, array.shape)
     return array[tuple(outer)][first : first + length]
 
@@ -131,7 +130,8 @@ class AccessProgram:
         if not (-1 if number == 0 else 0) <= above < number:
             raise CheckError(f"parent of unit {number} must be a unit before it, not {above}")
         parent = self._units[above] if number else None
-        bounds = self._lowering.slots((op.lower_bound, op.upper_bound, op.step))
+        slot = self._lowering.slot
+        bounds = slot(op.lower_bound), slot(op.upper_bound), slot(op.step)
         for bound in op.operands:
             self._check_visible(bound, parent, f"bound of unit {number}")
         unit = _Unit(number, parent, bounds, self._lowering.constant_slot(None))
@@ -195,7 +195,7 @@ class AccessProgram:
             return
         yield Queue.CONTROL, unit.tokens[event]
         for slot, type_ in unit.operands[event]:
-            if isinstance(type_, MemRefType):
+            if as_memref(type_) is not None:
                 yield from row_entries(type_, frame[slot], width)
             else:
                 yield Queue.DATA, Entry(type_, frame[slot])

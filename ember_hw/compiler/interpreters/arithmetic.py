@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IndexType, IntegerType, VectorType, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation
 
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
-from ember_hw.compiler.interpreters.values import constant, dtype_of, wrap_to
+from ember_hw.compiler.interpreters.values import (
+    as_vector,
+    constant,
+    dtype_of,
+    integer_width,
+    wrap_to,
+)
+from ember_hw.errors import UnsupportedError
 
 __all__ = ["ARITHMETIC", "divide_signed", "maximum", "minimum"]
 
@@ -22,7 +29,8 @@ ARITHMETIC = Handlers()
 def divide_signed(a: Any, b: Any) -> Any:
     """Quotient rounded to zero; a zero divisor raises ZeroDivisionError."""
     quotient = _floor_divide(a, b)
-    return quotient + ((quotient * b != a) & ((a < 0) != (b < 0)))
+    rounded_away: Any = (quotient * b != a) & ((a < 0) != (b < 0))
+    return quotient + rounded_away
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
@@ -61,29 +69,38 @@ def _differs_ordered(a: Any, b: Any) -> Any:
     return (a < b) | (a > b)
 
 
-_INTEGER_BINARY: dict[type[Operation], tuple[Callable[[Any, Any], Any], Any]] = {
-    # op: on Python integers, on integer vectors
-    arith.AddiOp: (operator.add, operator.add),
-    arith.SubiOp: (operator.sub, operator.sub),
-    arith.MuliOp: (operator.mul, operator.mul),
-    arith.DivSIOp: (divide_signed, divide_signed),
-    arith.FloorDivSIOp: (_floor_divide, _floor_divide),
-    arith.CeilDivSIOp: (_ceil_divide, _ceil_divide),
-    arith.RemSIOp: (_remainder_signed, _remainder_signed),
-    arith.MaxSIOp: (max, np.maximum),
-    arith.MinSIOp: (min, np.minimum),
-    arith.AndIOp: (operator.and_, operator.and_),
-    arith.OrIOp: (operator.or_, operator.or_),
-    arith.XOrIOp: (operator.xor, operator.xor),
-    arith.ShLIOp: (operator.lshift, operator.lshift),
-    arith.ShRSIOp: (operator.rshift, operator.rshift),
+_BITWISE: dict[type[Operation], Callable[[Any, Any], Any]] = {
+    arith.AndIOp: lambda a, b: a & b,
+    arith.OrIOp: lambda a, b: a | b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+}
+
+_INTEGER_BINARY: dict[type[Operation], Callable[[Any, Any], Any]] = {
+    **_BITWISE,
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.DivSIOp: divide_signed,
+    arith.FloorDivSIOp: _floor_divide,
+    arith.CeilDivSIOp: _ceil_divide,
+    arith.RemSIOp: _remainder_signed,
+    arith.MaxSIOp: max,
+    arith.MinSIOp: min,
+    arith.ShLIOp: lambda a, b: a << b,
+    arith.ShRSIOp: lambda a, b: a >> b,
+}
+
+_ON_INTEGER_VECTORS: dict[type[Operation], Callable[[Any, Any], Any]] = {
+    **_INTEGER_BINARY,
+    arith.MaxSIOp: np.maximum,
+    arith.MinSIOp: np.minimum,
 }
 
 _FLOAT_BINARY: dict[type[Operation], Callable[[Any, Any], Any]] = {
     arith.AddfOp: operator.add,
     arith.SubfOp: operator.sub,
     arith.MulfOp: operator.mul,
-    arith.DivfOp: operator.truediv,
+    arith.DivfOp: lambda a, b: a / b,
     arith.MaximumfOp: maximum,
     arith.MinimumfOp: minimum,
     arith.MaxnumfOp: np.fmax,
@@ -108,6 +125,7 @@ _FLOAT_UNARY: dict[type[Operation], Callable[[Any], Any]] = {
     math.Log2Op: np.log2,
     math.LogOp: np.log,
     math.RoundEvenOp: np.rint,
+    math.RsqrtOp: lambda a: 1 / np.sqrt(a),
     math.SinOp: np.sin,
     math.SqrtOp: np.sqrt,
     math.TanhOp: np.tanh,
@@ -168,14 +186,20 @@ def _constant(op: arith.ConstantOp, lowering: Lowering) -> None:
 
 @ARITHMETIC.register(*_INTEGER_BINARY)
 def _integer_binary(op: Operation, lowering: Lowering) -> Step:
-    on_scalars, on_vectors = _INTEGER_BINARY[type(op)]
     type_ = op.results[0].type
-    if isinstance(type_, VectorType):
-        return _binary(op, lowering, on_vectors)
-    if isinstance(type_, IndexType):
-        return _binary(op, lowering, on_scalars)
+    vector = as_vector(type_)
+    element = type_ if vector is None else vector.element_type
+    if element == i1 and type(op) not in _BITWISE:
+        raise UnsupportedError(
+            f"type of {op.name} must be other than i1 to be interpreted, not {type_}", node=op.name
+        )
+    if vector is not None:
+        return _binary(op, lowering, _ON_INTEGER_VECTORS[type(op)])
+    compute = _INTEGER_BINARY[type(op)]
+    if integer_width(type_) is None:
+        return _binary(op, lowering, compute)
     wrap = wrap_to(type_)
-    return _binary(op, lowering, lambda a, b: wrap(on_scalars(a, b)))
+    return _binary(op, lowering, lambda a, b: wrap(compute(a, b)))
 
 
 @ARITHMETIC.register(*_FLOAT_BINARY)
@@ -188,16 +212,9 @@ def _float_unary(op: Operation, lowering: Lowering) -> Step:
     return _unary(op, lowering, _FLOAT_UNARY[type(op)])
 
 
-def _as_unsigned(type_: Attribute) -> Callable[[Any], Any]:
+def _as_unsigned(type_: Attribute) -> Callable[[int], int]:
     """Return the function that reads a signed value of this type as unsigned."""
-    if isinstance(type_, VectorType):
-        dtype = dtype_of(type_.element_type)
-        if dtype == np.bool_:
-            return lambda value: value
-        unsigned = np.dtype(f"u{dtype.itemsize}")
-        return lambda value: value.view(unsigned)
-    width = type_.width.data if isinstance(type_, IntegerType) else 64
-    mask = (1 << width) - 1
+    mask = (1 << (integer_width(type_) or 64)) - 1
     return lambda value: value & mask
 
 
@@ -205,20 +222,18 @@ def _as_unsigned(type_: Attribute) -> Callable[[Any], Any]:
 def _compare_integers(op: arith.CmpiOp, lowering: Lowering) -> Step:
     name = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
     compare = _INTEGER_COMPARE[name[-2:]]
-    if name[0] == "u" or op.lhs.type == i1:
-        # A signed i1 is 0 or -1, so signed order of bools is the unsigned one reversed.
-        if name[0] == "s":
-            return _binary(op, lowering, lambda a, b: compare(b, a))
+    if name[0] == "u":
         unsigned = _as_unsigned(op.lhs.type)
         return _binary(op, lowering, lambda a, b: compare(unsigned(a), unsigned(b)))
+    if op.lhs.type == i1:
+        # A signed i1 is 0 or -1, so its order is that of bools reversed.
+        return _binary(op, lowering, lambda a, b: compare(b, a))
     return _binary(op, lowering, compare)
 
 
 @ARITHMETIC.register(arith.CmpfOp)
 def _compare_floats(op: arith.CmpfOp, lowering: Lowering) -> Step:
     compare = _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]]
-    if isinstance(op.lhs.type, VectorType):
-        return _binary(op, lowering, compare)
     return _binary(op, lowering, lambda a, b: bool(compare(a, b)))
 
 
@@ -233,54 +248,39 @@ def _select(op: arith.SelectOp, lowering: Lowering) -> Step:
     return run
 
 
+# xDSL's verifiers allow integer casts and comparisons on scalars only.
 @ARITHMETIC.register(arith.IndexCastOp, arith.ExtSIOp, arith.TruncIOp)
 def _cast_integer(op: Operation, lowering: Lowering) -> Step:
-    source, target = op.operands[0].type, op.results[0].type
-    if isinstance(target, VectorType):
-        dtype = dtype_of(target.element_type)
-        return _unary(op, lowering, lambda value: value.astype(dtype))
-    wrap = wrap_to(target)
-    if source == i1:
+    wrap = wrap_to(op.results[0].type)
+    if op.operands[0].type == i1:
         return _unary(op, lowering, lambda value: wrap(-int(value)))
     return _unary(op, lowering, wrap)
 
 
 @ARITHMETIC.register(arith.ExtUIOp)
 def _extend_unsigned(op: arith.ExtUIOp, lowering: Lowering) -> Step:
-    unsigned, target = _as_unsigned(op.input.type), op.result.type
-    if isinstance(target, VectorType):
-        dtype = dtype_of(target.element_type)
-        return _unary(op, lowering, lambda value: unsigned(value).astype(dtype))
-    wrap = wrap_to(target)
+    unsigned, wrap = _as_unsigned(op.input.type), wrap_to(op.result.type)
     return _unary(op, lowering, lambda value: wrap(int(unsigned(value))))
 
 
 @ARITHMETIC.register(arith.SIToFPOp)
 def _signed_to_float(op: arith.SIToFPOp, lowering: Lowering) -> Step:
-    target = op.result.type
-    if isinstance(target, VectorType):
-        dtype = dtype_of(target.element_type)
-        return _unary(op, lowering, lambda value: value.astype(dtype))
-    convert = dtype_of(target).type
-    signed = (lambda value: -int(value)) if op.input.type == i1 else int
+    convert = dtype_of(op.result.type).type
+    sign = -1 if op.input.type == i1 else 1
     # np.float32(int) rounds twice, by way of float64; an int64 scalar is rounded once.
-    return _unary(op, lowering, lambda value: np.int64(signed(value)).astype(convert))
+    return _unary(op, lowering, lambda value: np.int64(sign * value).astype(convert))
 
 
 @ARITHMETIC.register(arith.FPToSIOp)
 def _float_to_signed(op: arith.FPToSIOp, lowering: Lowering) -> Step:
-    target = op.result.type
-    if isinstance(target, VectorType):
-        dtype = dtype_of(target.element_type)
-        return _unary(op, lowering, lambda value: np.trunc(value).astype(dtype))
-    wrap = wrap_to(target)
+    wrap = wrap_to(op.result.type)
     return _unary(op, lowering, lambda value: wrap(int(value)))
 
 
 @ARITHMETIC.register(arith.ExtFOp, arith.TruncFOp)
 def _cast_float(op: Operation, lowering: Lowering) -> Step:
     target = op.results[0].type
-    if isinstance(target, VectorType):
-        dtype = dtype_of(target.element_type)
+    if (vector := as_vector(target)) is not None:
+        dtype = dtype_of(vector.element_type)
         return _unary(op, lowering, lambda value: value.astype(dtype))
     return _unary(op, lowering, dtype_of(target).type)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, ModuleOp, VectorType
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Attribute
-from xdsl.utils.hints import isa
 
 from ember_hw.compiler.dialects.au import AluOperation, Event, ProgramOp, Slot, SlotKind
 from ember_hw.compiler.dialects.au_program import (
@@ -25,13 +24,26 @@ from ember_hw.compiler.dialects.au_program import (
     Stream,
     read_program,
 )
+from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.dialects.stream_types import row_type
-from ember_hw.compiler.interpreters.access import row_entries
+from ember_hw.compiler.interpreters.access import row_entries, row_view
 from ember_hw.compiler.interpreters.dlc import DlcMachine, receive_exactly
 from ember_hw.compiler.interpreters.frame import Frame
-from ember_hw.compiler.interpreters.function import InterpreterResult, run_function
+from ember_hw.compiler.interpreters.function import (
+    InterpreterResult,
+    find_function,
+    run_function,
+)
 from ember_hw.compiler.interpreters.queues import DONE, Entry, Push, Queue, Schedule
-from ember_hw.compiler.interpreters.values import Array, dtype_of, from_array, out_of_bounds
+from ember_hw.compiler.interpreters.values import (
+    Array,
+    array_of,
+    as_memref,
+    as_vector,
+    element,
+    from_array,
+    is_integer,
+)
 from ember_hw.errors import CheckError
 
 __all__ = ["run_au"]
@@ -40,7 +52,7 @@ _ALU: dict[AluOperation, Callable[[int, int], int]] = {
     AluOperation.ADD: operator.add,
     AluOperation.SUB: operator.sub,
     AluOperation.MUL: operator.mul,
-    AluOperation.SHL: operator.lshift,
+    AluOperation.SHL: lambda a, b: a << b,
 }
 
 
@@ -90,9 +102,15 @@ def run_au(
     CheckError
         If the program breaks a rule of its level.
     """
+    op = find_function(compute, function)
+    loops = sum(isinstance(inner, ComputeLoopOp) for inner in op.walk())
+    if loops != len(programs):
+        raise CheckError(
+            f"number of access programs must be {loops}, that of compute loops, not {len(programs)}"
+        )
     sources = [_AuProgram(program, environment).start for program in programs]
     machine = DlcMachine(schedule, vector_length, access=sources, receive=_receive)
-    return run_function(compute, function, arguments, machine)
+    return run_function(op, arguments, machine)
 
 
 def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
@@ -103,12 +121,13 @@ def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
     a row of at most as many elements, whose missing lanes are 0.
     """
     pushed = entries[0].type
-    if isinstance(pushed, IndexType | IntegerType) and isinstance(type_, IndexType | IntegerType):
+    if is_integer(pushed) and is_integer(type_):
         return entries[0].value
-    if not isa(type_, VectorType) or pushed != row_type(type_.element_type):
+    vector = as_vector(type_)
+    if vector is None or pushed != row_type(vector.element_type):
         return receive_exactly(type_, token, entries)
     row = np.concatenate([entry.value for entry in entries])
-    (lanes,) = type_.get_shape()
+    (lanes,) = vector.get_shape()
     if row.size > lanes:
         raise CheckError(
             f"row popped as a vector in case {token} must have at most {lanes} elements, "
@@ -154,10 +173,10 @@ class _AuProgram:
         self._values: dict[Slot, Any] = {}
         for argument in program.arguments:
             value = _symbol(environment, argument.symbol)
-            if isa(argument.type, MemRefType):
-                self._memories[argument.number] = _memory(argument.symbol, argument.type, value)
-            elif isinstance(value, int | np.integer):
-                self._values[Slot(SlotKind.ARGUMENT, argument.number)] = int(value)
+            if (memref := as_memref(argument.type)) is not None:
+                self._memories[argument.number] = _memory(argument.symbol, memref, value)
+            elif isinstance(value, SupportsIndex):
+                self._values[Slot(SlotKind.ARGUMENT, argument.number)] = operator.index(value)
             else:
                 raise TypeError(f"symbol {argument.symbol!r} must be an integer, not {value!r}")
 
@@ -202,10 +221,9 @@ class _AuProgram:
         scale = 1 if stream.scale is None else _read(stream.scale, values)
         offset = 0 if stream.offset is None else _read(stream.offset, values)
         memory = self._memories[stream.base]
-        position = _position(memory, _read(stream.index, values) * scale + offset, "au.mem")
-        if position[-1] >= memory.shape[-1]:
-            raise out_of_bounds(f"au.mem s{stream.number}", position, memory.shape)
-        return from_array(stream.element_type)(memory[position])
+        position = _position(memory, _read(stream.index, values) * scale + offset)
+        loaded = memory[element(memory, position, f"au.mem s{stream.number}")]
+        return from_array(stream.element_type)(loaded)
 
     def _row(self, row: Row, values: dict[Slot, Any]) -> Array:
         length = _read(row.length, values)
@@ -213,13 +231,9 @@ class _AuProgram:
             start, end = (_read(slot, values) for slot in row.clip)
             length = min(length, end - start)
         offset = 0 if row.offset is None else _read(row.offset, values)
-        element = _read(row.index, values) * _read(row.pitch, values) + offset
+        start = _read(row.index, values) * _read(row.pitch, values) + offset
         memory = self._memories[row.base]
-        *outer, first = _position(memory, element, f"au.row r{row.number}")
-        if length < 0 or first + length > memory.shape[-1]:
-            what = f"au.row r{row.number} of length {length}"
-            raise out_of_bounds(what, (*outer, first), memory.shape)
-        return memory[tuple(outer)][first : first + length]
+        return row_view(memory, _position(memory, start), length, f"au.row r{row.number}")
 
     def _push(self, unit: int, event: Event, values: dict[Slot, Any], width: int) -> Iterator[Push]:
         push = self._pushes.get((unit, event))
@@ -241,8 +255,8 @@ def _symbol(environment: Mapping[str, Any], symbol: str) -> Any:
     if symbol in environment:
         return environment[symbol]
     base, dot, field = symbol.rpartition(".")
-    if dot and field == "pitch" and isinstance(environment.get(base), np.ndarray):
-        memory = environment[base]
+    if dot and field == "pitch" and base in environment:
+        memory: Array = environment[base]
         return memory.strides[0] // memory.itemsize
     known = ", ".join(environment) or "none"
     raise KeyError(f"symbol must be one of the environment ({known}), not {symbol!r}")
@@ -250,30 +264,22 @@ def _symbol(environment: Mapping[str, Any], symbol: str) -> Any:
 
 def _memory(symbol: str, type_: MemRefType[Attribute], value: Any) -> Array:
     """Return the array behind a base address; the elements of a row must touch."""
-    dtype = dtype_of(type_.element_type)
-    if not isinstance(value, np.ndarray) or value.dtype != dtype:
-        found = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
-        raise TypeError(f"symbol {symbol!r} must be an array of {dtype}, not {found}")
-    if value.size and value.strides[-1] != value.itemsize:
+    array = array_of(f"symbol {symbol!r}", type_, value)
+    if array.size and array.strides[-1] != array.itemsize:
         raise ValueError(
-            f"row elements of symbol {symbol!r} must be {value.itemsize} bytes apart, "
-            f"not {value.strides[-1]}"
+            f"row elements of symbol {symbol!r} must be {array.itemsize} bytes apart, "
+            f"not {array.strides[-1]}"
         )
-    return value
+    return array
 
 
-def _position(memory: Array, offset: int, what: str) -> tuple[int, ...]:
-    """Return the position of an element counted from the base; its last index may be too large."""
+def _position(memory: Array, offset: int) -> tuple[int, ...]:
+    """Return the position of an element counted from the base; it may lie outside."""
     rest, position = offset, list[int]()
     for stride in memory.strides:
         distance = max(stride // memory.itemsize, 1)
         position.append(rest // distance)
         rest %= distance
-    for index, extent in zip(position[:-1], memory.shape[:-1], strict=True):
-        if not 0 <= index < extent:
-            raise out_of_bounds(what, position, memory.shape)
-    if position[-1] < 0:
-        raise out_of_bounds(what, position, memory.shape)
     return tuple(position)
 
 

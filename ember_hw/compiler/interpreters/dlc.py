@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator
-from xdsl.utils.hints import isa
 
 from ember_hw.compiler.dialects import dlc
 from ember_hw.compiler.interpreters.access import ACCESS, AccessProgram
@@ -30,6 +28,7 @@ from ember_hw.compiler.interpreters.queues import (
     Schedule,
     run_agents,
 )
+from ember_hw.compiler.interpreters.values import as_memref, as_vector
 from ember_hw.errors import CheckError
 
 __all__ = ["AccessSource", "DlcMachine", "Receive", "receive_exactly"]
@@ -47,7 +46,7 @@ def receive_exactly(type_: Attribute, token: int, entries: list[Entry]) -> Any:
         raise CheckError(
             f"type popped in case {token} must be the type pushed {entries[0].type}, not {type_}"
         )
-    if isinstance(type_, MemRefType):
+    if as_memref(type_) is not None:
         return np.concatenate([entry.value for entry in entries])
     return entries[0].value
 
@@ -72,7 +71,7 @@ class DlcMachine:
         Elements of one entry of a row; None takes the widest vector of the execute program, or
         1 without vectors.
     access : sequence of AccessSource, optional
-        What to run in place of the function's own access programs, in order.
+        What to run in place of the function's own access programs: one per compute loop, in order.
     receive : Receive
         How a pop takes an operand.
     """
@@ -107,10 +106,10 @@ class DlcMachine:
         if self._vector_length is not None:
             return self._vector_length
         widths = [
-            result.type.get_shape()[0]
+            vector.get_shape()[0]
             for inner in op.walk()
             for result in inner.results
-            if isa(result.type, VectorType)
+            if (vector := as_vector(result.type)) is not None
         ]
         return max(widths, default=1)
 
@@ -119,15 +118,18 @@ class DlcMachine:
             raise CheckError("access program must be followed by its compute loop, not by another")
         self._pending = op
 
+    def check_ended(self) -> None:
+        """Raise if the function has ended in the middle of an access/execute pair."""
+        if self._pending is not None:
+            raise CheckError(
+                "access program must be followed by its compute loop, not by the function's end"
+            )
+
     def _compute_loop(self, op: dlc.ComputeLoopOp, lowering: Lowering) -> Step:
         if op.res:
             raise CheckError(f"number of results of a compute loop must be 0, not {len(op.res)}")
         access_op, self._pending = self._pending, None
         if self._replacements is not None:
-            if not self._replacements:
-                raise CheckError(
-                    "number of access programs must be that of compute loops, not less"
-                )
             start = self._replacements.pop(0)
         elif access_op is None:
             raise CheckError("compute loop must follow an access program, not stand alone")
@@ -200,10 +202,11 @@ class DlcMachine:
 
     def _set_var(self, op: dlc.SetVarOp, lowering: Lowering) -> Step:
         number, source = op.variable, lowering.slot(op.value)
+        is_row = as_memref(op.value.type) is not None
 
         def run(frame: Frame) -> None:
             value = frame[source]
-            self._variables[number] = value.copy() if isinstance(value, np.ndarray) else value
+            self._variables[number] = value.copy() if is_row else value
 
         return run
 

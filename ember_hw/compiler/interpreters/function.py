@@ -22,7 +22,7 @@ from ember_hw.compiler.interpreters.slcvec import SLCVEC
 from ember_hw.compiler.interpreters.values import argument
 from ember_hw.compiler.interpreters.vectors import VECTORS
 
-__all__ = ["InterpreterResult", "interpret", "run_function"]
+__all__ = ["InterpreterResult", "find_function", "interpret", "run_function"]
 
 
 @dataclass(frozen=True)
@@ -84,28 +84,38 @@ def interpret(
     UnsupportedError
         If it holds an op without a meaning here.
     """
-    return run_function(module, function, arguments, DlcMachine(schedule, vector_length))
+    op = find_function(module, function)
+    return run_function(op, arguments, DlcMachine(schedule, vector_length))
+
+
+def find_function(module: ModuleOp, name: str) -> func.FuncOp:
+    """Return the function of this name that the module defines; ValueError otherwise."""
+    op = SymbolTable.lookup_symbol(module, name)
+    if isinstance(op, func.FuncOp) and not op.is_declaration:
+        return op
+    known = [
+        defined.sym_name.data
+        for defined in module.ops
+        if isinstance(defined, func.FuncOp) and not defined.is_declaration
+    ]
+    raise ValueError(
+        f"function must be one that the module defines ({', '.join(known) or 'none'}), not {name!r}"
+    )
 
 
 def run_function(
-    module: ModuleOp, function: str, arguments: Sequence[Any], machine: DlcMachine
+    function: func.FuncOp, arguments: Sequence[Any], machine: DlcMachine
 ) -> InterpreterResult:
     """Run a function on a machine; `interpret` and `run_au` explain the parameters."""
-    op = SymbolTable.lookup_symbol(module, function)
-    if not isinstance(op, func.FuncOp) or op.is_declaration:
-        known = [f.sym_name.data for f in module.ops if isinstance(f, func.FuncOp)]
-        raise ValueError(
-            f"function must be one that the module defines ({', '.join(known) or 'none'}), "
-            f"not {function!r}"
-        )
-    block = op.body.block
+    block, name = function.body.block, function.sym_name.data
     if len(arguments) != len(block.args):
         raise ValueError(
-            f"number of arguments of {function!r} must be {len(block.args)}, not {len(arguments)}"
+            f"number of arguments of {name!r} must be {len(block.args)}, not {len(arguments)}"
         )
     handlers = {**ARITHMETIC, **MEMORY, **VECTORS, **SCF, **SLC, **SLCVEC, **machine.handlers}
     lowering = Lowering(handlers)
     body = lowering.body(block)
+    machine.check_ended()
     frame = lowering.frame()
     for position, (formal, actual) in enumerate(zip(block.args, arguments, strict=True)):
         frame[lowering.slot(formal)] = argument(position, formal.type, actual)

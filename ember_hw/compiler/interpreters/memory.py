@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import SSAValue
-from xdsl.utils.hints import isa
 
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
-from ember_hw.compiler.interpreters.values import element, from_array, out_of_bounds, poisoned
+from ember_hw.compiler.interpreters.values import (
+    element,
+    from_array,
+    memref_type,
+    out_of_bounds,
+    poisoned,
+)
 from ember_hw.errors import CheckError, UnsupportedError
 
 __all__ = ["MEMORY", "load"]
@@ -23,10 +28,9 @@ def load(
     name: str, lowering: Lowering, source: SSAValue, indices: Sequence[SSAValue], result: SSAValue
 ) -> Step:
     """Return the step of a scalar load; streams of memory use it too."""
-    assert isa(source.type, MemRefType)
     array, target = lowering.slot(source), lowering.slot(result)
     positions = lowering.slots(indices)
-    convert = from_array(source.type.element_type)
+    convert = from_array(memref_type(source).element_type)
 
     def run(frame: Frame) -> None:
         memory = frame[array]
@@ -76,8 +80,8 @@ def _dim(op: memref.DimOp, lowering: Lowering) -> Step:
 
 @MEMORY.register(memref.AllocOp, memref.AllocaOp)
 def _alloc(op: memref.AllocOp | memref.AllocaOp, lowering: Lowering) -> Step:
-    assert isa(op.memref.type, MemRefType)
-    element_type, static = op.memref.type.element_type, op.memref.type.get_shape()
+    type_ = memref_type(op.memref)
+    element_type, static = type_.element_type, type_.get_shape()
     sizes, target = lowering.slots(op.dynamic_sizes), lowering.slot(op.memref)
 
     def run(frame: Frame) -> None:
@@ -120,9 +124,7 @@ def _copy(op: memref.CopyOp, lowering: Lowering) -> Step:
 
 @MEMORY.register(memref.SubviewOp)
 def _subview(op: memref.SubviewOp, lowering: Lowering) -> Step:
-    assert isa(op.source.type, MemRefType)
-    assert isa(op.result.type, MemRefType)
-    if op.source.type.get_num_dims() != op.result.type.get_num_dims():
+    if memref_type(op.source).get_num_dims() != memref_type(op.result).get_num_dims():
         raise UnsupportedError(
             f"result of memref.subview must have the source's rank to be interpreted, "
             f"not {op.result.type}",

@@ -10,12 +10,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import MemRefType
-
 from ember_hw.compiler.dialects import slc
 from ember_hw.compiler.interpreters.arithmetic import divide_signed
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step, run_loop
 from ember_hw.compiler.interpreters.memory import load
+from ember_hw.compiler.interpreters.values import as_memref
 
 __all__ = ["SLC"]
 
@@ -37,7 +36,7 @@ def _to_stream(op: slc.ToStreamOp, lowering: Lowering) -> None:
 @SLC.register(slc.FromStreamOp)
 def _from_stream(op: slc.FromStreamOp, lowering: Lowering) -> Step | None:
     source = lowering.slot(op.stream)
-    if not isinstance(op.value.type, MemRefType):
+    if as_memref(op.value.type) is None:
         lowering.alias(op.value, source)
         return None
     target = lowering.slot(op.value)

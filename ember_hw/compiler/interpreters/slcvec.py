@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
-from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation
 
 from ember_hw.compiler.dialects import slcvec
 from ember_hw.compiler.dialects.stream_types import head_type
@@ -25,10 +24,13 @@ from ember_hw.compiler.interpreters.frame import (
 )
 from ember_hw.compiler.interpreters.values import (
     Array,
+    as_vector,
     dtype_of,
     element,
     from_array,
+    memref_type,
     out_of_bounds,
+    vector_type,
     zero_lanes,
 )
 from ember_hw.errors import CheckError, UnsupportedError
@@ -67,13 +69,6 @@ class RowBuffer:
         if missing > 0:
             self.row = np.concatenate([self.row, np.zeros(missing, self.row.dtype)])
         self.row[positions] = values
-
-
-def _vector(type_: Attribute) -> VectorType:
-    """Return the vector type of a vector or of a stream of vectors."""
-    vector = head_type(type_)
-    assert isa(vector, VectorType)
-    return vector
 
 
 def _enclosing_mask(op: Operation, lowering: Lowering, lanes: int) -> int:
@@ -131,12 +126,12 @@ def _carry(frame: Frame, body: Body, carried: list[int]) -> None:
 
 @SLCVEC.register(slcvec.MemStreamOp)
 def _mem_stream(op: slcvec.MemStreamOp, lowering: Lowering) -> Step:
-    vector = _vector(op.result.type)
+    vector = vector_type(op.result)
     (lanes,) = vector.get_shape()
     array, target = lowering.slot(op.memref), lowering.slot(op.result)
     mask = _enclosing_mask(op, lowering, lanes)
     positions = lowering.slots(op.indices)
-    gathers = any(isinstance(head_type(index.type), VectorType) for index in op.indices)
+    gathers = any(as_vector(head_type(index.type)) is not None for index in op.indices)
     lane_numbers = np.arange(lanes)
 
     def run(frame: Frame) -> None:
@@ -151,7 +146,7 @@ def _mem_stream(op: slcvec.MemStreamOp, lowering: Lowering) -> Step:
             active = active & (indices[-1] < memory.shape[-1])
         result = zero_lanes(vector)
         for lane in np.nonzero(active)[0]:
-            position = tuple(i[lane] if isinstance(i, np.ndarray) else i for i in indices)
+            position = tuple(int(np.broadcast_to(i, lanes)[lane]) for i in indices)
             result[lane] = memory[element(memory, position, op.name)]
         frame[target] = result
 
@@ -160,7 +155,7 @@ def _mem_stream(op: slcvec.MemStreamOp, lowering: Lowering) -> Step:
 
 @SLCVEC.register(slcvec.BroadcastOp)
 def _broadcast(op: slcvec.BroadcastOp, lowering: Lowering) -> Step:
-    vector = _vector(op.result.type)
+    vector = vector_type(op.result)
     shape, dtype = vector.get_shape(), dtype_of(vector.element_type)
     source, target = lowering.slot(op.stream), lowering.slot(op.result)
 
@@ -190,9 +185,7 @@ def _temporary(op: Operation, lowering: Lowering) -> None:
 
 @SLCVEC.register(slcvec.BufStreamOp)
 def _buf_stream(op: slcvec.BufStreamOp, lowering: Lowering) -> Step:
-    row = head_type(op.result.type)
-    assert isa(row, MemRefType)
-    dtype, target = dtype_of(row.element_type), lowering.slot(op.result)
+    dtype, target = dtype_of(memref_type(op.result).element_type), lowering.slot(op.result)
 
     def run(frame: Frame) -> None:
         frame[target] = RowBuffer(dtype)
@@ -204,8 +197,8 @@ def _buf_stream(op: slcvec.BufStreamOp, lowering: Lowering) -> Step:
 def _to_buffer(op: slcvec.ToBufferOp, lowering: Lowering) -> Step:
     value, buffer = lowering.slot(op.stream), lowering.slot(op.buffer)
     index = lowering.slot(op.indices[0])
-    vector = head_type(op.stream.type)
-    lanes = vector.get_shape()[0] if isa(vector, VectorType) else 1
+    vector = as_vector(head_type(op.stream.type))
+    lanes = 1 if vector is None else vector.get_shape()[0]
     mask = _enclosing_mask(op, lowering, lanes)
 
     def run(frame: Frame) -> None:
@@ -219,9 +212,9 @@ def _to_buffer(op: slcvec.ToBufferOp, lowering: Lowering) -> Step:
 @SLCVEC.register(slcvec.FromBufferOp)
 def _from_buffer(op: slcvec.FromBufferOp, lowering: Lowering) -> Step:
     row, index = lowering.slot(op.memref), lowering.slot(op.indices[0])
-    target, type_ = lowering.slot(op.result), op.result.type
-    lanes = type_.get_shape()[0] if isa(type_, VectorType) else 1
-    convert = None if isa(type_, VectorType) else from_array(type_)
+    target, vector = lowering.slot(op.result), as_vector(op.result.type)
+    lanes = 1 if vector is None else vector.get_shape()[0]
+    convert = from_array(op.result.type) if vector is None else None
 
     def run(frame: Frame) -> None:
         elements, first = frame[row], frame[index]
@@ -237,7 +230,7 @@ def _from_buffer(op: slcvec.FromBufferOp, lowering: Lowering) -> Step:
 
 @SLCVEC.register(slcvec.VecIndvarOp, slcvec.MaskOp)
 def _lane_op(op: slcvec.VecIndvarOp | slcvec.MaskOp, lowering: Lowering) -> Step:
-    (lanes,) = _vector(op.result.type).get_shape()
+    (lanes,) = vector_type(op.result).get_shape()
     lane_numbers = np.arange(lanes)
     head, lower, upper, step = lowering.slots(op.operands)
     target, is_mask = lowering.slot(op.result), isinstance(op, slcvec.MaskOp)

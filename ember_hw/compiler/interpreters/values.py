@@ -13,8 +13,9 @@ The value model that all interpreters share.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -31,21 +32,29 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
+from ember_hw.compiler.dialects.stream_types import head_type
 from ember_hw.errors import UnsupportedError
 
 __all__ = [
     "Array",
     "Wrap",
     "argument",
+    "array_of",
+    "as_memref",
+    "as_vector",
     "constant",
     "dtype_of",
     "element",
     "from_array",
+    "integer_width",
+    "is_integer",
     "lane_positions",
+    "memref_type",
     "out_of_bounds",
     "poisoned",
+    "vector_type",
     "wrap_to",
     "zero_lanes",
 ]
@@ -67,15 +76,44 @@ _INTEGERS: dict[int, type[np.generic]] = {
 }
 
 
+def as_vector(type_: Attribute) -> VectorType[Attribute] | None:
+    """Return the type if it is a vector type."""
+    return cast("VectorType[Attribute]", type_) if isinstance(type_, VectorType) else None
+
+
+def as_memref(type_: Attribute) -> MemRefType[Attribute] | None:
+    """Return the type if it is a memref type."""
+    return cast("MemRefType[Attribute]", type_) if isinstance(type_, MemRefType) else None
+
+
+def vector_type(value: SSAValue) -> VectorType[Attribute]:
+    """Return the vector type of a value, or of the heads of a stream."""
+    vector = as_vector(head_type(value.type))
+    assert vector is not None, f"verified op with a {value.type} for a vector"
+    return vector
+
+
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """Return the memref type of a value, or of the heads of a stream."""
+    memref = as_memref(head_type(value.type))
+    assert memref is not None, f"verified op with a {value.type} for a memref"
+    return memref
+
+
+def integer_width(type_: Attribute) -> int | None:
+    """Return the width of an iN type, None for every other type."""
+    return cast("IntegerType[int]", type_).bitwidth if isinstance(type_, IntegerType) else None
+
+
+def is_integer(type_: Attribute) -> bool:
+    """Whether values of the type are Python integers."""
+    return isinstance(type_, IndexType) or integer_width(type_) is not None
+
+
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
-    """Dtype that holds one element of this type in a memref or a vector."""
-    found: type[np.generic] | None = None
-    if isinstance(type_, IndexType):
-        found = np.int64
-    elif isinstance(type_, IntegerType):
-        found = _INTEGERS.get(type_.width.data)
-    else:
-        found = _FLOATS.get(type(type_))
+    """Return the dtype that holds one element of this type in a memref or a vector."""
+    width = 64 if isinstance(type_, IndexType) else integer_width(type_)
+    found = _FLOATS.get(type(type_)) if width is None else _INTEGERS.get(width)
     if found is None:
         raise UnsupportedError(
             "element type must be index, i1, i8, i16, i32, i64, f16, f32 or f64 to be "
@@ -86,11 +124,12 @@ def dtype_of(type_: Attribute) -> np.dtype[Any]:
 
 def wrap_to(type_: Attribute) -> Wrap:
     """Return the function that brings an integer into the signed range of an integer type."""
-    if type_ == i1:
-        return lambda value: bool(value & 1)
-    if not isinstance(type_, IntegerType):
+    width = integer_width(type_)
+    if width is None:
         return int
-    half = 1 << (type_.width.data - 1)
+    if width == 1:
+        return lambda value: bool(value & 1)
+    half = 1 << (width - 1)
     mask = 2 * half - 1
     return lambda value: ((value + half) & mask) - half
 
@@ -99,26 +138,38 @@ def from_array(type_: Attribute) -> Callable[[Any], Any]:
     """Return the function that makes an array's element a scalar value of this type."""
     if type_ == i1:
         return bool
-    if isinstance(type_, IndexType | IntegerType):
-        return int
-    return dtype_of(type_).type
+    return int if is_integer(type_) else dtype_of(type_).type
 
 
 def constant(value: Attribute) -> Any:
     """Return the value of a constant's attribute: a scalar or a vector."""
-    if isinstance(value, IntegerAttr):
-        return wrap_to(value.type)(value.value.data)
-    if isinstance(value, FloatAttr):
-        return dtype_of(value.type).type(value.value.data)
-    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, VectorType):
-        dtype = dtype_of(value.type.element_type)
-        return np.array(value.get_values()).astype(dtype).reshape(value.get_shape())
-    raise UnsupportedError(
-        f"constant must be an integer, a float or a dense vector to be interpreted, not {value}"
-    )
+    match value:
+        case IntegerAttr():
+            return wrap_to(value.type)(value.value.data)
+        case FloatAttr():
+            return dtype_of(value.type).type(value.value.data)
+        case DenseIntOrFPElementsAttr() if isinstance(value.type, VectorType):
+            dense = cast("DenseIntOrFPElementsAttr[IndexType]", value)
+            dtype = dtype_of(dense.get_element_type())
+            return np.array(dense.get_values()).astype(dtype).reshape(dense.get_shape())
+        case _:
+            raise UnsupportedError(
+                "constant must be an integer, a float or a dense vector to be interpreted, "
+                f"not {value}"
+            )
 
 
-def argument(position: int, type_: Attribute, value: Any) -> Any:
+def array_of(what: str, type_: MemRefType[Attribute], value: object) -> Array:
+    """Return the value if it is an array of the memref's elements; TypeError otherwise."""
+    dtype = dtype_of(type_.element_type)
+    array = cast(Array, value) if isinstance(value, np.ndarray) else None
+    if array is None or array.dtype != dtype:
+        found = array.dtype if array is not None else type(cast(object, value)).__name__
+        raise TypeError(f"{what} must be an array of {dtype} for {type_}, not {found}")
+    return array
+
+
+def argument(position: int, type_: Attribute, value: object) -> Any:
     """
     Check one argument of a function and return it as a value of this model.
 
@@ -130,23 +181,20 @@ def argument(position: int, type_: Attribute, value: Any) -> Any:
         If an array's shape doesn't fit the memref.
     """
     what = f"argument {position}"
-    if isinstance(type_, MemRefType):
-        dtype = dtype_of(type_.element_type)
-        if not isinstance(value, np.ndarray) or value.dtype != dtype:
-            found = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
-            raise TypeError(f"{what} must be an array of {dtype} for {type_}, not {found}")
-        shape = type_.get_shape()
-        fits = value.ndim == len(shape) and all(
+    memref = as_memref(type_)
+    if memref is not None:
+        array, shape = array_of(what, memref, value), memref.get_shape()
+        fits = array.ndim == len(shape) and all(
             extent in (DYNAMIC_INDEX, found)
-            for extent, found in zip(shape, value.shape, strict=True)
+            for extent, found in zip(shape, array.shape, strict=True)
         )
         if not fits:
-            raise ValueError(f"{what} must be of a shape that fits {type_}, not {value.shape}")
-        return value
-    if isinstance(type_, IndexType | IntegerType):
-        if not isinstance(value, int | np.integer):
+            raise ValueError(f"{what} must be of a shape that fits {type_}, not {array.shape}")
+        return array
+    if is_integer(type_):
+        if not isinstance(value, SupportsIndex):
             raise TypeError(f"{what} must be an integer for {type_}, not {value!r}")
-        return wrap_to(type_)(int(value))
+        return wrap_to(type_)(operator.index(value))
     if not isinstance(value, float | np.floating):
         raise TypeError(f"{what} must be a float for {type_}, not {value!r}")
     return dtype_of(type_).type(value)
@@ -200,7 +248,7 @@ def lane_positions(
     return array[position[:-1]], columns
 
 
-def zero_lanes(vector: VectorType) -> Array:
+def zero_lanes(vector: VectorType[Attribute]) -> Array:
     """Return a new vector of zeros."""
     return np.zeros(vector.get_shape(), dtype_of(vector.element_type))
 

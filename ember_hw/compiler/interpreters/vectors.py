@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
-from xdsl.utils.hints import isa
 
 from ember_hw.compiler.interpreters.arithmetic import maximum, minimum
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
-from ember_hw.compiler.interpreters.values import dtype_of, element, from_array, lane_positions
+from ember_hw.compiler.interpreters.values import (
+    Array,
+    as_vector,
+    dtype_of,
+    element,
+    from_array,
+    lane_positions,
+    vector_type,
+)
 from ember_hw.errors import UnsupportedError
 
 __all__ = ["VECTORS"]
@@ -24,8 +30,7 @@ VECTORS = Handlers()
 
 @VECTORS.register(vector.LoadOp)
 def _vector_load(op: vector.LoadOp, lowering: Lowering) -> Step:
-    assert isa(op.result.type, VectorType)
-    all_lanes = np.ones(op.result.type.get_shape(), np.bool_)
+    all_lanes = np.ones(vector_type(op.result).get_shape(), np.bool_)
     array, target = lowering.slot(op.base), lowering.slot(op.result)
     positions = lowering.slots(op.indices)
 
@@ -39,8 +44,7 @@ def _vector_load(op: vector.LoadOp, lowering: Lowering) -> Step:
 
 @VECTORS.register(vector.StoreOp)
 def _vector_store(op: vector.StoreOp, lowering: Lowering) -> Step:
-    assert isa(op.vector.type, VectorType)
-    all_lanes = np.ones(op.vector.type.get_shape(), np.bool_)
+    all_lanes = np.ones(vector_type(op.vector).get_shape(), np.bool_)
     array, value = lowering.slot(op.base), lowering.slot(op.vector)
     positions = lowering.slots(op.indices)
 
@@ -83,8 +87,8 @@ def _masked_store(op: vector.MaskedStoreOp, lowering: Lowering) -> Step:
 
 @VECTORS.register(vector.BroadcastOp)
 def _broadcast(op: vector.BroadcastOp, lowering: Lowering) -> Step:
-    assert isa(op.vector.type, VectorType)
-    shape, dtype = op.vector.type.get_shape(), dtype_of(op.vector.type.element_type)
+    type_ = vector_type(op.vector)
+    shape, dtype = type_.get_shape(), dtype_of(type_.element_type)
     source, target = lowering.slot(op.source), lowering.slot(op.vector)
 
     def run(frame: Frame) -> None:
@@ -95,12 +99,12 @@ def _broadcast(op: vector.BroadcastOp, lowering: Lowering) -> Step:
 
 @VECTORS.register(vector.CreateMaskOp)
 def _create_mask(op: vector.CreateMaskOp, lowering: Lowering) -> Step:
-    assert isa(op.mask_vector.type, VectorType)
-    lane_numbers = np.indices(op.mask_vector.type.get_shape())
+    shape = vector_type(op.mask_vector).get_shape()
+    lane_numbers: list[Array] = list(np.indices(shape))
     counts, target = lowering.slots(op.mask_dim_sizes), lowering.slot(op.mask_vector)
 
     def run(frame: Frame) -> None:
-        mask = np.ones(lane_numbers.shape[1:], np.bool_)
+        mask: Array = np.ones(shape, np.bool_)
         for lanes, count in zip(lane_numbers, counts, strict=True):
             mask &= lanes < frame[count]
         frame[target] = mask
@@ -139,7 +143,7 @@ def _insert(op: vector.InsertOp, lowering: Lowering) -> Step:
 def _lane_slots(op: vector.ExtractOp | vector.InsertOp, lowering: Lowering) -> list[int]:
     """Slots of a lane's position; one scalar of a vector of any rank."""
     scalar = op.result if isinstance(op, vector.ExtractOp) else op.source
-    if isinstance(scalar.type, VectorType):
+    if as_vector(scalar.type) is not None:
         raise UnsupportedError(
             f"lane of {op.name} must be a scalar to be interpreted, not {scalar.type}",
             node=op.name,
@@ -159,9 +163,9 @@ _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "maximumf": maximum,
     "minnumf": np.fmin,
     "maxnumf": np.fmax,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
 }
 
 
