@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError
+from ember_hw.host.backends import verilator
+from ember_hw.host.device import Device, open_device
+from ember_hw.host.launch import LoadedProgram, make_request
+from ember_hw.host.reference import bit_equal
+from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
+from ember_hw.host.tests.programs import bag_program
+from ember_hw.registers import NO_UNIT, STATUS, FaultCode, State, describe_fault
+from ember_hw.sim.model import SimulationError, VerilatorModel
+from ember_hw.sim.options import IdealMemory, TestMemory
+
+pytestmark = [pytest.mark.verilator, pytest.mark.timeout(900)]  # the first one builds the model
+
+CONFIG = AcceleratorConfig.preset("tiny")
+TABLE = np.random.default_rng(0).standard_normal((10, 7), np.float32)
+INPUTS = (np.array([3, 1, 4, 1]), np.array([0, 0, 3]))
+POOLED = np.stack([np.zeros(7, np.float32), (TABLE[3] + TABLE[1]) + TABLE[4], TABLE[1]])
+
+
+def open_tiny(**options: Any) -> Device:
+    return open_device("verilator", config=CONFIG, optimise=False, **options)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Device]:
+    with open_tiny() as device:
+        yield device
+
+
+@pytest.fixture
+def device(shared: Device) -> Device:
+    """The module's one device; that a test before it failed a run must not matter."""
+    return shared
+
+
+@pytest.fixture
+def backend() -> Iterator[verilator.Backend]:
+    opened = verilator.Backend(CONFIG, optimise=False)
+    yield opened
+    opened.close()
+
+
+def run_case(device: Device, case: Case, opt_level: int) -> np.ndarray:
+    last = case.include_last_offset
+    program = bag_program(case.table(), opt_level, config=CONFIG, include_last_offset=last)
+    inputs = (case.indices,) if case.offsets is None else (case.indices, case.offsets)
+    return device.run(program, inputs)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_case_gives_its_one_answer(device: Device, case: Case) -> None:
+    assert bit_equal(run_case(device, case, 3), case.expected())
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2])
+def test_every_level_gives_the_one_answer(device: Device, opt_level: int) -> None:
+    for case in SMALL_CASES:
+        assert bit_equal(run_case(device, case, opt_level), case.expected()), case.name
+
+
+@pytest.mark.parametrize("sink", ["ideal", "core-like"])
+def test_answer_does_not_depend_on_memory_and_sink(sink: str) -> None:
+    with open_tiny(memory=TestMemory(seed=3), sink=sink) as device:
+        for opt_level in range(4):
+            program = bag_program(TABLE, opt_level, config=CONFIG)
+            assert bit_equal(device.run(program, INPUTS), POOLED)
+        assert (device.report.memory, device.report.sink) == ("test", sink)
+
+
+def test_report_has_the_hardware_s_counters(device: Device) -> None:
+    device.run(bag_program(TABLE, config=CONFIG), INPUTS)
+    report = device.report
+    assert report.memory == "ideal (latency 100)"
+    assert (report.lookups, report.bundles, report.rows, report.row_beats) == (4, 5, 4, 16)
+    assert report.useful_bytes == 4 * 28
+    assert report.cycles is not None
+    assert report.cycles > 300  # three loads in a row
+    beats = report.row_beats + (report.index_beats or 0)
+    assert beats + sum(report.stalls.values()) == report.cycles
+    assert report.utilisation == 112 / (report.cycles * 8)
+
+
+def test_shorter_latency_takes_fewer_cycles(device: Device) -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    device.run(program, INPUTS)
+    with open_tiny(memory=IdealMemory(latency_cycles=10)) as quick:
+        quick.run(program, INPUTS)
+        assert (quick.report.cycles or 0) + 200 < (device.report.cycles or 0)
+
+
+def test_fault_is_decoded_and_the_next_run_is_right(device: Device) -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    patches = [p for p in program.patches if p.field != "rows"]
+    broken = replace(
+        program, patches=patches, microcode=program.microcode.with_field("row0", "rows", 4)
+    )
+    message = describe_fault(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 4)
+    with pytest.raises(DeviceError, match=f"^{re.escape(message)}$") as caught:
+        device.run(broken, INPUTS)
+    assert caught.value.code == FaultCode.INDEX_OUT_OF_RANGE
+    assert (caught.value.unit, caught.value.stream, caught.value.address) == (NO_UNIT, 0, 4)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
+def test_only_changed_words_are_written(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    device.run(program, INPUTS)
+    written: list[int] = []
+    write_register = VerilatorModel.write_register
+
+    def record(model: VerilatorModel, address: int, value: int) -> None:
+        written.append(address)
+        write_register(model, address, value)
+
+    monkeypatch.setattr(VerilatorModel, "write_register", record)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    assert len(written) == 1  # the start
+    shorter = (INPUTS[0], INPUTS[1][:2])
+    assert device.run(program, shorter).shape == (2, 7)
+    assert 2 < len(written) < 6  # the number of bags, the bytes of the offsets, the start
+
+
+def test_run_that_is_given_up_leaves_no_trace(backend: verilator.Backend) -> None:
+    many = np.arange(70_000) % 10
+    program = bag_program(TABLE[:, :2].copy(), config=CONFIG)
+    launch = LoadedProgram(program).launch(make_request(program, (many, np.array([0]))))
+    chunks = backend.execute(launch)
+    next(chunks)
+    chunks.close()  # type: ignore[attr-defined]  # a generator
+    assert bit_equal(
+        Device("verilator", backend).run(bag_program(TABLE, config=CONFIG), INPUTS), POOLED
+    )
+
+
+def test_hang_is_reported_and_the_next_run_is_right() -> None:
+    backend = verilator.Backend(
+        CONFIG, memory=IdealMemory(latency_cycles=500), optimise=False, max_idle_cycles=400
+    )
+    device = Device("verilator", backend)
+    program = bag_program(TABLE, config=CONFIG)
+    message = (
+        "the access unit must go on, but nothing moved for 400 cycles in state RUNNING: cycles "
+    )
+    with pytest.raises(DeviceError, match=f"^{message}\\d+, row_beats 0, .*'front': "):
+        device.run(program, INPUTS)
+    backend._max_idle_cycles = 1000
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    device.close()
+
+
+def test_failed_model_is_replaced(
+    backend: verilator.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, program = Device("verilator", backend), bag_program(TABLE, config=CONFIG)
+
+    def fail(model: VerilatorModel, **_: Any) -> None:
+        raise SimulationError("an assertion failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VerilatorModel, "run", fail)
+        with pytest.raises(SimulationError, match=r"^an assertion failed$"):
+            device.run(program, INPUTS)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
+def test_hardware_of_another_config_is_refused(
+    backend: verilator.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend.close()
+    monkeypatch.setattr(verilator, "MAGIC_VALUE", 0x1234)
+    message = "register MAGIC must be 0x1234 for config 'tiny', not 0x454d4252"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        Device("verilator", backend).run(bag_program(TABLE, config=CONFIG), INPUTS)
+
+
+def status_reads(state: State, times: int) -> Callable[[VerilatorModel, int], int]:
+    """Make the first reads of STATUS answer this state."""
+    read_register, left = VerilatorModel.read_register, iter(range(times))
+
+    def read(model: VerilatorModel, address: int) -> int:
+        if address == STATUS.address and next(left, None) is not None:
+            return int(state)
+        return read_register(model, address)
+
+    return read
+
+
+def test_unit_that_never_gets_idle_is_refused(
+    backend: verilator.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend.close()
+    monkeypatch.setattr(VerilatorModel, "read_register", status_reads(State.RESETTING, 10_000))
+    message = "state after a reset must be IDLE, not RESETTING"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        Device("verilator", backend).run(bag_program(TABLE, config=CONFIG), INPUTS)
+
+
+def test_end_in_another_state_is_refused(
+    backend: verilator.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, program = Device("verilator", backend), bag_program(TABLE, config=CONFIG)
+    monkeypatch.setattr(VerilatorModel, "read_register", status_reads(State.DRAINING, 1))
+    message = "state at the end of a program must be DONE, not DRAINING"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        device.run(program, INPUTS)
+    assert bit_equal(device.run(program, INPUTS), POOLED)

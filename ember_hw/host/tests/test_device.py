@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.host.backends.interpreter import Backend
+from ember_hw.host.device import Device, open_device
+from ember_hw.host.execute import Chunk
+from ember_hw.host.launch import Launch
+from ember_hw.host.reference import bit_equal
+from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
+from ember_hw.host.tests.programs import bag_program
+from ember_hw.registers import FaultCode
+
+CONFIG = AcceleratorConfig()
+TABLE = np.random.default_rng(0).standard_normal((10, 7), np.float32)
+INPUTS = (np.array([3, 1, 4, 1]), np.array([0, 0, 3]))
+POOLED = np.stack([np.zeros(7, np.float32), (TABLE[3] + TABLE[1]) + TABLE[4], TABLE[1]])
+
+
+@pytest.fixture
+def device() -> Iterator[Device]:
+    with open_device("interpreter") as opened:
+        yield opened
+
+
+def inputs_of(case: Case) -> tuple[Any, ...]:
+    return (case.indices,) if case.offsets is None else (case.indices, case.offsets)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_case_gives_its_one_answer_at_level_3(device: Device, case: Case) -> None:
+    program = bag_program(case.table(), include_last_offset=case.include_last_offset)
+    assert bit_equal(device.run(program, inputs_of(case)), case.expected())
+
+
+@pytest.mark.parametrize("preset", ["default", "small", "tiny"])
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_every_level_gives_the_one_answer(preset: str, opt_level: int) -> None:
+    config = AcceleratorConfig.preset(preset)
+    with open_device("interpreter", config=config) as device:
+        for case in SMALL_CASES:
+            last = case.include_last_offset
+            program = bag_program(case.table(), opt_level, config=config, include_last_offset=last)
+            assert bit_equal(device.run(program, inputs_of(case)), case.expected()), case.name
+
+
+def test_a_changed_row_changes_the_result(device: Device) -> None:
+    """The negative control of every comparison above."""
+    program = bag_program(TABLE.copy())
+    program.tables["tab"][4, 2] += 1
+    assert not bit_equal(device.run(program, INPUTS), POOLED)
+
+
+def test_numpy_in_gives_numpy_out(device: Device) -> None:
+    assert isinstance(device.run(bag_program(TABLE), INPUTS), np.ndarray)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_torch_in_gives_torch_out(device: Device, by_name: bool) -> None:
+    tensors = tuple(torch.from_numpy(array) for array in INPUTS)
+    inputs = dict(zip(("indices", "offsets"), tensors, strict=True)) if by_name else tensors
+    pooled = device.run(bag_program(TABLE), inputs)
+    assert isinstance(pooled, torch.Tensor)
+    assert bit_equal(pooled.numpy(), POOLED)
+
+
+@pytest.mark.parametrize("columns", [7, 16])
+def test_table_changed_in_place_is_never_stale(device: Device, columns: int) -> None:
+    table = np.zeros((10, columns), np.float32)
+    program = bag_program(table)
+    assert not device.run(program, INPUTS).any()
+    table[1] = 5.0
+    assert device.run(program, INPUTS)[1].tolist() == [5.0] * columns
+
+
+def test_table_that_was_replaced_is_loaded_again(device: Device) -> None:
+    program = replace(bag_program(TABLE), tables={"tab": TABLE})
+    device.run(program, INPUTS)
+    tables: Any = program.tables
+    tables["tab"] = TABLE + 1
+    pooled = device.run(program, INPUTS)
+    assert bit_equal(pooled, device.run(bag_program(TABLE + 1), INPUTS))
+
+
+def test_reload_brings_in_new_values(device: Device) -> None:
+    program = bag_program(np.zeros((10, 7), np.float32))
+    device.load(program)
+    program.tables["tab"][...] = TABLE
+    device.reload(program)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (
+            (np.array([1, 10]), np.array([0])),
+            IndexError,
+            "indices[1] must be in [0, 10), the rows of table 'weight', not 10",
+        ),
+        (
+            (np.array([1.0]), np.array([0])),
+            TypeError,
+            "indices must be of dtype int32 or int64, not float64; nothing is cast "
+            "(table 'weight')",
+        ),
+        (
+            (np.array([1]), np.array([1])),
+            ValueError,
+            "offsets[0] must be 0, not 1 (table 'weight')",
+        ),
+    ],
+)
+def test_bad_input_never_reaches_the_device_and_the_next_run_is_right(
+    inputs: Any, error: type[Exception], message: str
+) -> None:
+    launches: list[Launch] = []
+
+    class Recording(Backend):
+        def execute(self, launch: Launch) -> Iterator[Chunk]:
+            launches.append(launch)
+            return super().execute(launch)
+
+    device = Device("recording", Recording(CONFIG))
+    program = bag_program(TABLE)
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        device.run(program, inputs)
+    assert launches == []
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    assert len(launches) == 1
+
+
+def test_fault_is_an_error_and_the_next_run_is_right(device: Device) -> None:
+    program = bag_program(TABLE)
+    patches = [p for p in program.patches if p.field != "rows"]
+    broken = replace(
+        program, patches=patches, microcode=program.microcode.with_field("row0", "rows", 4)
+    )
+    with pytest.raises(DeviceError, match="INDEX_OUT_OF_RANGE") as caught:
+        device.run(broken, INPUTS)
+    assert caught.value.code == FaultCode.INDEX_OUT_OF_RANGE
+    assert caught.value.address == 4
+    with pytest.raises(DeviceError, match="report must be read"):
+        _ = device.report
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
+def test_report_says_what_ran(device: Device) -> None:
+    device.run(bag_program(TABLE), INPUTS)
+    report = device.report
+    assert (report.program, report.backend, report.config) == ("bag", "interpreter", "default")
+    assert (report.lookups, report.bundles, report.rows, report.row_beats) == (4, 5, 4, 4)
+    assert report.useful_bytes == 4 * 28
+    assert report.cycles is None
+    assert report.seed == 7
+
+
+def test_report_before_a_run_is_refused(device: Device) -> None:
+    message = "report must be read after a run that ended without an error"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        _ = device.report
+
+
+def test_program_for_another_config_is_refused(device: Device) -> None:
+    small = AcceleratorConfig.preset("small")
+    message = (
+        f"program 'bag' must be compiled for config 'default' (hash {CONFIG.hash():#010x}) of "
+        f"device 'interpreter', not for 'small' (hash {small.hash():#010x})"
+    )
+    with pytest.raises(ProgramError, match=f"^{re.escape(message)}$"):
+        device.run(bag_program(TABLE, config=small), INPUTS)
+
+
+def test_count_that_differs_from_the_queues_is_an_error() -> None:
+    class Miscounting(Backend):
+        def facts(self) -> dict[str, Any]:
+            return {**super().facts(), "row_beats": 5}
+
+    device = Device("miscounting", Miscounting(CONFIG))
+    message = "row_beats on the queues must be the 5 that the unit counted, not 4"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        device.run(bag_program(TABLE), INPUTS)
+
+
+def test_closed_device_is_refused() -> None:
+    device = open_device("interpreter")
+    device.close()
+    device.close()
+    message = "device 'interpreter' must be open, and was closed"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        device.run(bag_program(TABLE), INPUTS)
+
+
+def test_unknown_backend_is_refused() -> None:
+    message = "backend must be one of interpreter, verilator, not 'gpu'"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        open_device("gpu")
