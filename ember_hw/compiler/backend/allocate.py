@@ -226,10 +226,8 @@ class _Allocation:
         symbol = f"{name}.dim{dimension}" if dimension else f"{name}.rows"
         return self._argument(symbol, IndexType())
 
-    def _base(self, value: SSAValue, user: Operation) -> int:
-        if value not in self.symbols:
-            rule = "an argument of the function"
-            refuse(user, f"memref {value_name(value)}", rule, f"a value of {_owner_name(value)}")
+    def _base(self, value: SSAValue) -> int:
+        # Only arguments are memrefs here: `allocate` has refused host code that makes others.
         return self._argument(self.symbols[value], value.type).number
 
     def _holder(self, operands: Sequence[SSAValue]) -> int:
@@ -265,7 +263,7 @@ class _Allocation:
         self.records.append(AluOp(number, holder, _ALU[op.alu_op.data], *operands))
 
     def _load(self, op: slc.MemStreamOp) -> None:
-        base, element = self._base(op.memref, op), head_type(op.result.type)
+        base, element = self._base(op.memref), head_type(op.result.type)
         holder = self._holder(op.indices)
         if len(op.indices) == 1:
             address = _address(op.indices[0])
@@ -334,7 +332,7 @@ class _Allocation:
         if len(op.indices) != 1:
             refuse(op, "rank of a memref read by rows", "2", len(op.indices) + 1)
         base, element = (
-            self._base(op.memref, op),
+            self._base(op.memref),
             cast("MemRefType[Attribute]", op.memref.type).element_type,
         )
         holder = self._holder(op.indices)
@@ -359,7 +357,7 @@ class _Allocation:
         if offset != Slot(SlotKind.UNIT, holder):
             rule = "the induction variable of the innermost unit"
             refuse(op, "last index of a vector stream", rule, offset)
-        base, pitch = self._base(op.memref, op), self._pitch(op.memref)
+        base, pitch = self._base(op.memref), self._pitch(op.memref)
         end = self._slot(self.unit_ops[holder].upper_bound, op)
         number = self._new_row(op.result, holder)
         length = Slot(SlotKind.INTEGER, lanes)
