@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
 from ember_hw.compiler.interpreters.values import (
+    Array,
     as_vector,
     constant,
     dtype_of,
@@ -28,9 +29,9 @@ ARITHMETIC = Handlers()
 
 def divide_signed(a: Any, b: Any) -> Any:
     """Quotient rounded to zero; a zero divisor raises ZeroDivisionError."""
-    quotient = _floor_divide(a, b)
-    rounded_away: Any = (quotient * b != a) & ((a < 0) != (b < 0))
-    return quotient + rounded_away
+    quotient: Any = _floor_divide(a, b)
+    is_too_small: Any = (quotient * b != a) & ((a < 0) != (b < 0))
+    return quotient + is_too_small
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
@@ -49,7 +50,9 @@ def _remainder_signed(a: Any, b: Any) -> Any:
 
 def maximum(a: Any, b: Any) -> Any:
     """Larger float: NaN if one is NaN, and +0.0 of zeros of both signs."""
-    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))[()]
+    larger: Array = np.array(np.maximum(a, b))
+    np.copyto(larger, a + b, where=(a == 0) & (b == 0))
+    return larger[()]
 
 
 def minimum(a: Any, b: Any) -> Any:

@@ -144,10 +144,11 @@ def _mem_stream(op: slcvec.MemStreamOp, lowering: Lowering) -> Step:
                 raise out_of_bounds(op.name, indices, memory.shape)
             indices[-1] = indices[-1] + lane_numbers
             active = active & (indices[-1] < memory.shape[-1])
+        lanes_read = [np.broadcast_to(index, lanes)[active] for index in indices]
+        for position in zip(*lanes_read, strict=True):
+            element(memory, position, op.name)
         result = zero_lanes(vector)
-        for lane in np.nonzero(active)[0]:
-            position = tuple(int(np.broadcast_to(i, lanes)[lane]) for i in indices)
-            result[lane] = memory[element(memory, position, op.name)]
+        result[active] = memory[tuple(lanes_read)]
         frame[target] = result
 
     return run

@@ -145,14 +145,8 @@ def test_variables_live_from_token_to_token() -> None:
       %p = dlc.get_var {id = 4 : i64} : index
       dlc.increment_var {id = 4 : i64, step = 2 : i64}
     """
-    assert launch(
-        f"dlc.set_var %c1 {{id = 4 : i64}} : index {ACCESS}", loop + ADD_ONE + "}", n=2
-    ) == [
-        0,
-        1,
-        0,
-        1,
-    ]
+    start = "dlc.set_var %c1 {id = 4 : i64} : index"
+    assert launch(start + ACCESS, loop + ADD_ONE + "}", n=2) == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,10 @@ def test_entries_left_at_done_are_refused(schedule: Schedule) -> None:
         agents.run(schedule)
 
 
-@pytest.mark.parametrize("name", ["control_entries", "data_entries"])
-def test_queue_without_a_place_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=whole(f"{name} must be None or at least 1, not 0")):
-        Schedule(**{name: 0})
+def test_queue_without_a_place_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=whole("control_entries must be None or at least 1, not 0")
+    ):
+        Schedule(control_entries=0)
+    with pytest.raises(ValueError, match=whole("data_entries must be None or at least 1, not -2")):
+        Schedule(data_entries=-2)
