@@ -133,14 +133,17 @@ def test_embedding_bag_sum_equals_numpy(
 ) -> None:
     config = PRESETS[preset]
     rng = np.random.default_rng(opt_level)
+    dtype: Any = {"i32": np.int32, "i64": np.int64}[index_type]
     assembly = assemble_text(embedding_bag_sum(opt_level, config, index_type), config)
     for width in (1, 5, 16, 20):
         table = rng.standard_normal((11, width)).astype(np.float32)
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        indices = rng.integers(0, len(table), offsets[-1]).astype(
-            np.int32 if index_type == "i32" else np.int64
-        )
-        arrays = {"off": offsets.astype(np.int64), "idx": indices, "tab": table}
+        indices = rng.integers(0, len(table), int(offsets[-1])).astype(dtype)
+        arrays: dict[str, NDArray[Any]] = {
+            "off": offsets.astype(np.int64),
+            "idx": indices,
+            "tab": table,
+        }
         environment, regions = lay_out(arrays, config)
         environment |= {"B": len(lengths), "D": width}
         microcode = assembly.program(opt_level=opt_level).bind(environment)

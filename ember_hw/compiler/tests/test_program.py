@@ -1,0 +1,127 @@
+"""Programs check their parts and bind to an environment."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from ember_hw.compiler.program import Callback, Kernel, Operand, Patch, Program
+from ember_hw.config import PRESETS
+from ember_hw.errors import ProgramError
+from ember_hw.isa import Event, Microcode
+
+CONFIG = PRESETS["tiny"]
+UNIT = {"unit0": {"enable": 1, "step": 1}}
+
+
+def program(**changes: Any) -> Program:
+    values: dict[str, Any] = {
+        "name": "p",
+        "config": CONFIG,
+        "opt_level": 2,
+        "microcode": Microcode(CONFIG, UNIT),
+    }
+    return Program(**(values | changes))
+
+
+def refused(**changes: Any) -> str:
+    with pytest.raises(ValueError, match=r"must") as raised:
+        program(**changes)
+    return str(raised.value)
+
+
+def test_bind_fills_in_scaled_symbols() -> None:
+    patches = (
+        Patch("unit0", "upper_immediate", "B"),
+        Patch("row0", "pitch", "tab.pitch", scale=4),
+        Patch("row0", "base", "tab", addend=64),
+    )
+    given = program(patches=patches)
+    bound = given.bind({"B": 7, "tab.pitch": 16, "tab": 4096, "unused": 1})
+    assert bound.get("unit0", "upper_immediate") == 7
+    assert bound.get("row0", "pitch") == 64
+    assert bound.get("row0", "base") == 4160
+    assert given.microcode.get("row0", "pitch") == 0
+
+
+@pytest.mark.parametrize(("environment", "found"), [({}, "nothing"), ({"D": 1, "A": 1}, "A, D")])
+def test_missing_symbol(environment: dict[str, int], found: str) -> None:
+    patches = (Patch("unit0", "upper_immediate", "B"),)
+    with pytest.raises(ProgramError) as raised:
+        program(patches=patches).bind(environment)
+    assert str(raised.value) == (
+        f"environment of program 'p' must hold symbol 'B', not only {found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        (Patch("row0", "length", "D"), "D"),
+        (Patch("row0", "length", "D", 4), "4 * D"),
+        (Patch("row0", "length", "D", 4, 8), "4 * D + 8"),
+        (Patch("row0", "length", "D", 1, 8), "D + 8"),
+    ],
+)
+def test_value_out_of_range_names_symbol_and_limit(patch: Patch, text: str) -> None:
+    with pytest.raises(ProgramError) as raised:
+        program(patches=(patch,)).bind({"D": 70000})
+    assert str(raised.value) == (
+        f"{text} must be from 0 to 65535 (field 'length' of record 'row0', 16 bits on config "
+        f"'tiny'), not {70000 * patch.scale + patch.addend}: symbol 'D' is 70000"
+    )
+
+
+def test_bound_microcode_is_checked() -> None:
+    given = program(patches=(Patch("unit0.stream0", "base", "off"),)).microcode
+    patched = program(
+        microcode=given.with_field("unit0.stream0", "enable", 1),
+        patches=(Patch("unit0.stream0", "base", "off"),),
+    )
+    with pytest.raises(ProgramError) as raised:
+        patched.bind({"off": 65})
+    assert str(raised.value) == "base of unit0.stream0 must be a multiple of 64 bytes, not 0x41"
+
+
+def test_opt_level_is_0_to_3() -> None:
+    assert refused(opt_level=4) == "opt_level must be 0, 1, 2 or 3, not 4"
+
+
+def test_microcode_is_for_the_config() -> None:
+    assert refused(config=PRESETS["small"]) == "microcode must be for config 'small', not 'tiny'"
+
+
+@pytest.mark.parametrize(("record", "field"), [("unit0", "size"), ("unit7", "step")])
+def test_patch_names_a_field(record: str, field: str) -> None:
+    assert refused(patches=(Patch(record, field, "B"),)) == (
+        f"patch must name a field of the microcode, not {field!r} of record {record!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("callback", "expected"),
+    [
+        (Callback(0, 0, Event.END), "callback id must be 1 or more, not 0"),
+        (Callback(1, 3, Event.END), "level of callback 1 must be from 0 to 2, not 3"),
+        (
+            Callback(1, 0, Event.END, (Operand(cast(Any, "key"), 0, "f32"),)),
+            "operand kind of callback 1 must be 'scalar' or 'row', not 'key'",
+        ),
+        (
+            Callback(1, 0, Event.END, (Operand("row", 2, "f32"),)),
+            "row of callback 1 must be from 0 to 1, not 2",
+        ),
+        (
+            Callback(1, 0, Event.END, (Operand("scalar", -1, "f32"),)),
+            "scalar of callback 1 must be from 0 to 2, not -1",
+        ),
+    ],
+)
+def test_callback_is_checked(callback: Callback, expected: str) -> None:
+    assert refused(callbacks=(callback,)) == expected
+
+
+def test_callback_ids_are_distinct() -> None:
+    callbacks = (Callback(1, 0, Event.END), Callback(1, 1, Event.END, (), Kernel("k")))
+    assert refused(callbacks=callbacks) == "callback ids must be distinct, not [1, 1]"
