@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ember_hw import isa
@@ -57,8 +59,6 @@ def _simulate(
 
 
 def _tokens(bench_seed: int, count: int) -> list[dict]:
-    import random
-
     dice = random.Random(bench_seed)
     corners = [0, 1, -1, 5, MOST, LEAST]
     return [

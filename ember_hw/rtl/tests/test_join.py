@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from ember_hw import isa
+from ember_hw.isa import AluOperation, ElementSize
+from ember_hw.registers import FaultCode
+from ember_hw.rtl.join import Join
+from ember_hw.rtl.slots import inherited_slot
+from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
+
+STREAMS = CONFIG.streams_per_unit
+ALU = STREAMS + 1
+INHERITED = inherited_slot(0, CONFIG)
+MASK = (1 << 32) - 1
+
+
+def _signed(value: int) -> int:
+    return (value & MASK) - (value >> 31 & 1) * (1 << 32)
+
+
+@dataclass
+class Program:
+    """Random loops for a join: its steps, the lines they read, and the tokens they must become."""
+
+    seed: int
+    record: dict
+    streams: list[dict]
+    entries: int = 12
+    trips: tuple[int, ...] = (0, 1, 2, 5)
+    wide: bool = False
+    steps: list[dict] = field(default_factory=list)
+    frames: list[list[int]] = field(default_factory=list)
+    lines: list[list[bytes]] = field(default_factory=lambda: [[] for _ in range(STREAMS)])
+    tokens: list[tuple[dict, bool]] = field(default_factory=list)
+    faults: list[dict] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.dice = random.Random(self.seed)
+        for _ in range(self.entries):
+            frame = [self.dice.randrange(1 << 32) for _ in range(CONFIG.exports)]
+            self.frames.append(frame)
+            trips = self.dice.choice(self.trips)
+            pair = self.record.get("pair", 0) and trips
+            values = [self._step(i, frame, trips) for i in range(max(1, trips))]
+            if pair:
+                values.append(self._step(trips, frame, trips, ghost=1))
+            for i in range(max(1, trips)):
+                following = values[i + 1][0] if pair else 0
+                self._token(i, frame, values[i], following, iterates=bool(trips))
+
+    def _step(self, number: int, frame: list[int], trips: int, *, ghost: int = 0) -> list[int]:
+        iterates = int(trips > 0 and not ghost)
+        last = int(not ghost and number == max(1, trips) - 1)
+        events = 0 if ghost else self.dice.randrange(1 << CONFIG.events)
+        iteration = {"events": events, "induction": number + 100}
+        iteration |= {"iterates": iterates, "ghost": ghost, "last": last}
+        loads, values = [], []
+        for s, record in enumerate(self.streams):
+            use = int(record["enable"] and (iterates or (ghost and s == 0)))
+            size = 1 << record["size"]
+            new = int(use and (not self.lines[s] or self.dice.random() < 0.4))
+            if new:
+                self.lines[s].append(self._line(size))
+            offset = self.dice.randrange(0, 64, size)
+            loads.append({"use": use, "new": new, "offset": offset})
+            values.append(self._value(s, record, self.lines[s][-1], offset, size) if use else 0)
+        self.steps.append({"iteration": iteration, "loads": loads})
+        return values
+
+    def _line(self, size: int) -> bytes:
+        if size < 8 or self.wide:
+            return self.dice.randbytes(64)
+        values = [self.dice.randrange(-(1 << 31), 1 << 31) for _ in range(8)]
+        return b"".join(value.to_bytes(8, "little", signed=True) for value in values)
+
+    def _value(self, s: int, record: dict, line: bytes, offset: int, size: int) -> int:
+        signed = bool(record.get("signed")) or size == 8
+        value = int.from_bytes(line[offset : offset + size], "little", signed=signed)
+        if size == 8 and not -(1 << 31) <= value < 1 << 31:
+            fault = {"unit": 1, "stream": s, "address": value & MASK}
+            self.faults.append({"code": FaultCode.VALUE_TOO_WIDE} | fault)
+        return value & MASK
+
+    def _token(self, number: int, frame, values, following: int, *, iterates: bool) -> None:
+        slots = [number + 100, *values, 0, *frame]
+        record = self.record
+        slots[ALU] = following if record.get("pair") else self._alu(slots)
+        events = [step for step in self.steps if not step["iteration"]["ghost"]]
+        events = events[len(self.tokens)]["iteration"]["events"]
+        exports = [slots[record[f"export{i}"]] for i in range(CONFIG.exports)]
+        if not record["enable"]:
+            exports = frame
+        self.tokens.append(({"events": events, "exports": exports}, iterates))
+
+    def _alu(self, slots: list[int]) -> int:
+        a, b = slots[self.record["alu_a_slot"]], self.record["alu_immediate"]
+        if self.record["alu_b_source"] == isa.Source.SLOT:
+            b = slots[self.record["alu_b_slot"]]
+        match self.record["alu_operation"]:
+            case AluOperation.ADD:
+                return (a + b) & MASK
+            case AluOperation.SUB:
+                return (a - b) & MASK
+            case AluOperation.MUL:
+                return (a * b) & MASK
+            case AluOperation.SHL:
+                return a << (b & 31) & MASK
+
+
+def _record(**changes) -> dict:
+    record = {
+        "enable": 1,
+        "pair": 0,
+        "alu_operation": AluOperation.ADD,
+        "alu_a_slot": 1,
+        "alu_b_source": isa.Source.SLOT,
+        "alu_b_slot": 2,
+        "alu_immediate": 0,
+        "export0": 1,
+        "export1": ALU,
+        "export2": INHERITED + 1,
+    }
+    return record | changes
+
+
+def _stream(size: ElementSize = ElementSize.BYTES_4, **changes) -> dict:
+    return {"enable": 1, "size": size, "signed": 0} | changes
+
+
+def _lines(bench: Bench, dut: Join, program: Program, stall: float):
+    """Stand in for the line stores: lines come with pauses, data two cycles after the offset."""
+    bus = CONFIG.bus_bytes
+
+    async def lines(ctx):
+        arrived = [0] * STREAMS
+        current = [-1] * STREAMS
+        before = [0] * STREAMS
+        while True:
+            for s, port in enumerate(dut.lines):
+                if arrived[s] < len(program.lines[s]) and bench.random.random() >= stall:
+                    arrived[s] += 1
+                ctx.set(port.available, current[s] + 1 < arrived[s])
+            sampled = [value for port in dut.lines for value in (port.advance, port.offset)]
+            _, _, *values = await ctx.tick().sample(*sampled)
+            for s, port in enumerate(dut.lines):
+                ctx.set(port.data, before[s])
+                current[s] += values[2 * s]
+                if current[s] >= 0:
+                    assert current[s] < arrived[s], f"seed {bench.seed}: a line before it came"
+                    start = values[2 * s + 1] // bus * bus
+                    beat = program.lines[s][current[s]][start : start + bus]
+                    before[s] = int.from_bytes(beat, "little")
+
+    return lines
+
+
+def _simulate(program: Program, *, seed: int, stall: float):
+    dut = Join(config=CONFIG, level=1)
+    bench = Bench(dut, seed=seed)
+
+    async def configure(ctx):
+        ctx.set(dut.record, program.record)
+        for port, record in zip(dut.streams, program.streams, strict=True):
+            ctx.set(port, record)
+
+    bench.process(configure)
+    bench.process(_lines(bench, dut, program, stall), background=True)
+    sent = bench.send(dut.step, program.steps, stall=stall)
+    bench.send(dut.frame, program.frames)
+    faults = bench.watch(dut.fault.valid, dut.fault.payload)
+    tokens = bench.receive(dut.token, len(program.tokens), stall=stall)
+    bench.run(3000)
+    for taken, (expected, iterates) in zip(tokens, program.tokens, strict=True):
+        token = taken.payload
+        assert token["events"] == expected["events"], f"seed {seed}"
+        for i, value in enumerate(expected["exports"]):
+            slot = program.record[f"export{i}"]
+            # What belongs to the loop itself is not defined where it does not iterate.
+            if iterates or slot >= INHERITED or not program.record["enable"]:
+                assert token["exports"][i] == value, f"seed {seed}, export {i}"
+    assert payloads(faults) == program.faults
+    return sent, tokens
+
+
+@pytest.mark.parametrize("pair", [0, 1])
+@pytest.mark.parametrize(("seed", "stall"), [(1, 0.0), (2, 0.4), (3, 0.7)])
+def test_tokens_bring_what_their_steps_loaded(seed: int, stall: float, pair: int):
+    program = Program(seed, _record(pair=pair), [_stream(), _stream()])
+    _simulate(program, seed=seed, stall=stall)
+
+
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize("size", ElementSize)
+def test_elements_of_every_size(size: ElementSize, signed: int):
+    streams = [_stream(size, signed=signed), _stream(size, signed=signed)]
+    _simulate(Program(int(size), _record(export2=2), streams), seed=5, stall=0.2)
+
+
+@pytest.mark.parametrize("operation", AluOperation)
+@pytest.mark.parametrize("source", isa.Source)
+def test_alu(operation: AluOperation, source: isa.Source):
+    shift = operation == AluOperation.SHL
+    record = _record(
+        alu_operation=operation,
+        alu_a_slot=INHERITED,
+        alu_b_source=source,
+        alu_b_slot=0 if shift else 1,  # induction values are small enough to shift by
+        alu_immediate=3 if shift else -1234567,
+    )
+    _simulate(Program(9, record, [_stream(), _stream(enable=0)]), seed=6, stall=0.1)
+
+
+def test_a_unit_that_is_not_used_hands_its_inherited_values_on():
+    record = _record(enable=0, export0=0, export1=ALU, export2=1)
+    program = Program(4, record, [_stream(enable=0)] * 2, trips=(0,))
+    _simulate(program, seed=7, stall=0.3)
+
+
+def test_eight_bytes_that_do_not_fit_are_reported():
+    streams = [_stream(ElementSize.BYTES_8), _stream(enable=0)]
+    program = Program(8, _record(), streams, wide=True)
+    _simulate(program, seed=8, stall=0.0)
+    assert program.faults
+
+
+def test_one_step_a_cycle_and_a_ghost_costs_one():
+    for pair in (0, 1):
+        program = Program(1, _record(pair=pair), [_stream(enable=pair), _stream(enable=0)])
+        sent, _ = _simulate(program, seed=0, stall=0.0)
+        assert len(sent) > 20
+        assert gaps(sent) == {1}
