@@ -68,7 +68,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -102,7 +102,7 @@ class SlcToDlc(ModulePass):
 
     A vector stream without a vector index reads as many lanes as its type says from its last index
     on; lanes beyond the unit's upper bound aren't loaded and read 0. The code of callbacks stays
-    the same. No `slc` loop is left.
+    the same. No `slc` loop is left, nor a constant that nothing reads.
     """
 
     name = "slc-to-dlc"
@@ -115,12 +115,12 @@ class SlcToDlc(ModulePass):
                     _Nest(nest).split()
                 elif isinstance(nest, slc.CallbackOp | slcvec.BufStreamOp):
                     refuse(nest, "op at function level", "a loop or host code", repr(nest.name))
-            _erase_dead_streams(function)
+            _erase_unread(function)
 
 
-def _erase_dead_streams(function: func.FuncOp) -> None:
-    for op in reversed(list(function.walk())):
-        if isinstance(op, slc.ToStreamOp) and not op.stream.uses:
+def _erase_unread(function: func.FuncOp) -> None:
+    for op in reversed(list(function.body.block.ops)):
+        if isinstance(op, slc.ToStreamOp | arith.ConstantOp) and not op.results[0].uses:
             erase(op)
 
 

@@ -62,9 +62,7 @@ func.func @eb_mean(%off: memref<?xindex>, %idx: memref<?xi64>, %psw: memref<?xf3
 // CHECK:      func.func @eb_mean(%off: memref<?xindex>, %idx: memref<?xi64>, %psw: memref<?xf32>, %tab: memref<?x?xf32>, %out: memref<?x?xf32>, %B: index) attributes {ember.args = ["off", "idx", "psw", "tab", "out", "B"], ember.noalias} {
 // CHECK-NEXT:   %c0 = arith.constant 0 : index
 // CHECK-NEXT:   %c1 = arith.constant 1 : index
-// CHECK-NEXT:   %f0 = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:   %c4 = arith.constant 4 : index
-// CHECK-NEXT:   %all = arith.constant dense<true> : vector<4xi1>
 // CHECK-NEXT:   %zeros = arith.constant dense<0.000000e+00> : vector<4xf32>
 // CHECK-NEXT:   %D = memref.dim %tab, %c1 : memref<?x?xf32>
 // CHECK-NEXT:   %0 = slc.to_stream %c1 : index to !slc.stream<index>
