@@ -13,6 +13,7 @@ from ember_hw.rtl.control import FaultSignature
 from ember_hw.rtl.delay import delay
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.iterator import Iterator
+from ember_hw.rtl.join import STEPS as JOIN_STEPS
 from ember_hw.rtl.join import Join
 from ember_hw.rtl.layouts import (
     line_address_bits,
@@ -83,9 +84,10 @@ class TraversalUnit(wiring.Component):
         m.submodules.steps = steps = ReservedFifo(
             shape=step_layout(config), credits=config.token_entries
         )
-        # An entry's frame waits from the iterator to the join, and at least one step with it.
+        # An entry's frame waits from the iterator to the join's end, and at least one step with it up
+        # to the join's beginning: with places for both, entries of one step run as far ahead as others.
         m.submodules.frames = frames = ReservedFifo(
-            shape=values_layout(config), credits=config.token_entries
+            shape=values_layout(config), credits=config.token_entries + JOIN_STEPS
         )
         wiring.connect(m, wiring.flipped(self.parent), bounds.parent)
         wiring.connect(m, frames.o, join.frame)
