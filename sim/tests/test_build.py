@@ -45,14 +45,22 @@ def test_an_error_in_the_verilog_is_shown():
 
 
 @pytest.mark.verilator
-@pytest.mark.slow
-def test_a_shape_that_is_not_the_verilogs_is_shown():
+@pytest.mark.parametrize(
+    ("field", "value", "port"),
+    [
+        ("bus_bytes", 32, "m_axi_rdata"),
+        ("bundle_bytes", 10, "m_axis_bundle_tdata"),
+        ("id_bits", 3, "m_axi_arid"),
+        ("address_bits", 41, "m_axi_araddr"),
+    ],
+)
+def test_a_shape_that_is_not_the_verilogs_is_shown(field, value, port):
     message = (
-        r"^make must compile the access unit's model, but ended with status 2; "
-        r"the end of its log:\n.*static assertion failed"
+        r"^verilator must compile the access unit's model, but ended with status 1; "
+        rf"the end of its log:\n.*%Error-WIDTH\w+: harness/simulation_top\.v.*'{port}'"
     )
     with pytest.raises(ToolError, match=re.compile(message, re.DOTALL)):
-        build_model(toy_verilog(bus_bytes=16), toy_shape(bus_bytes=32))
+        build_model(toy_verilog(), replace(toy_shape(), **{field: value}))
 
 
 @pytest.mark.parametrize(
