@@ -27,8 +27,8 @@ _WORD_BYTES = 8
 # From the line store's answer: word, value, pair, operands; the ALU; and what the queue adds.
 _QUEUE_CREDITS = 20
 
-#: Steps that the join has taken while it still needs their frames: the line store's read, word, value,
-#: pair, and the cycles until a frame's place is free again.
+#: Steps that the join has taken while it still needs their frames: the line store's read, word,
+#: value, pair, and the cycles until a frame's place is free again.
 STEPS = 8
 
 

@@ -84,8 +84,9 @@ class TraversalUnit(wiring.Component):
         m.submodules.steps = steps = ReservedFifo(
             shape=step_layout(config), credits=config.token_entries
         )
-        # An entry's frame waits from the iterator to the join's end, and at least one step with it up
-        # to the join's beginning: with places for both, entries of one step run as far ahead as others.
+        # An entry's frame waits from the iterator to the join's end, and at least one step with it
+        # up to the join's beginning. With room for both, entries of one step run as far ahead of
+        # their loads as others.
         m.submodules.frames = frames = ReservedFifo(
             shape=values_layout(config), credits=config.token_entries + JOIN_STEPS
         )

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import pytest
+
+from ember_hw import isa
+from ember_hw.config import AcceleratorConfig
+from ember_hw.rtl.burst_splitter import BOUNDARY_BYTES, BurstSplitter
+from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
+
+
+def _descriptor(address: int, length: int, hint: isa.Hint = isa.Hint.NONE) -> dict:
+    return {"address": address, "length": length, "hint": hint}
+
+
+def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
+    """Cut a row beat by beat: a burst ends at a boundary, at its longest, or with the row."""
+    bursts: list[dict] = []
+    bus = config.bus_bytes
+    beats = -(-row["length"] // bus)
+    for i in range(beats):
+        address = row["address"] + i * bus
+        full = bursts and bursts[-1]["beats"] == config.max_burst_beats
+        if not bursts or full or address % BOUNDARY_BYTES == 0:
+            bursts.append({"address": address, "beats": 0, "row_last": 0, "hint": row["hint"]})
+        bursts[-1]["beats"] += 1
+    bursts[-1]["row_last"] = 1
+    for burst in bursts:
+        burst["last_bytes"] = row["length"] - (beats - 1) * bus
+    return bursts
+
+
+def _simulate(config: AcceleratorConfig, rows: list[dict], *, seed: int, stall: float):
+    dut = BurstSplitter(config=config)
+    bench = Bench(dut, seed=seed)
+    expected = [burst for row in rows for burst in _expected(row, config)]
+    sent = bench.send(dut.descriptor, rows, stall=stall)
+    bursts = bench.receive(dut.burst, len(expected), stall=stall)
+    bench.run(30_000)
+    assert payloads(bursts) == expected
+    return sent, bursts
+
+
+NARROW = CONFIG
+WIDE = CONFIG.with_changes(data_width_bits=512, max_burst_beats=64, reorder_buffer_beats=128)
+SINGLE = CONFIG.with_changes(max_burst_beats=1)
+WHOLE = CONFIG.with_changes(
+    data_width_bits=128, max_burst_beats=256, reorder_buffer_beats=512, address_width_bits=40
+)
+NAMES = ["narrow", "wide", "single", "whole"]
+
+
+@pytest.mark.parametrize("config", [NARROW, WIDE, SINGLE, WHOLE], ids=NAMES)
+def test_rows_around_a_boundary(config: AcceleratorConfig):
+    bus = config.bus_bytes
+    lengths = [1, bus - 1, bus, bus + 1, 2 * bus, 3 * bus + 2, 9 * bus]
+    lengths += [config.max_burst_beats * bus, config.max_burst_beats * bus + 1]
+    starts = range(BOUNDARY_BYTES - 5 * bus, BOUNDARY_BYTES + 2 * bus, bus)
+    rows = [_descriptor(start, length) for start in starts for length in lengths]
+    _simulate(config, rows[:: 1 if config is NARROW else 2], seed=1, stall=0.1)
+
+
+@pytest.mark.parametrize("config", [WIDE, WHOLE], ids=["wide", "whole"])
+def test_a_row_that_fills_pages_exactly_has_no_burst_too_many(config: AcceleratorConfig):
+    pages = BOUNDARY_BYTES
+    rows = [_descriptor(start, n * pages) for start in (0, pages) for n in (1, 2, 3)]
+    rows += [_descriptor(pages // 2, pages // 2), _descriptor(pages // 2, 3 * pages // 2)]
+    _simulate(config, rows, seed=2, stall=0.0)
+
+
+def test_the_longest_row():
+    rows = [_descriptor(BOUNDARY_BYTES - 64, 65535), _descriptor(0, 65535)]
+    _simulate(WIDE, rows, seed=3, stall=0.2)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_random_rows_with_hints_under_stalls(seed: int):
+    bench = Bench(BurstSplitter(config=NARROW), seed=seed)
+    rows = [
+        _descriptor(
+            bench.random.randrange(0, 1 << 14, 8),
+            bench.random.randrange(1, 200),
+            bench.random.choice(list(isa.Hint)),
+        )
+        for _ in range(60)
+    ]
+    _simulate(NARROW, rows, seed=seed, stall=0.5)
+
+
+def test_one_burst_a_cycle_also_from_row_to_row():
+    rows = [_descriptor(64 * i, length) for i, length in enumerate([8, 64, 65, 200, 8, 8, 300])]
+    sent, bursts = _simulate(NARROW, rows, seed=0, stall=0.0)
+    assert gaps(bursts) == {1}
+    assert bursts[0].cycle - sent[0].cycle == 2
+
+
+def test_busy_while_a_row_is_cut():
+    dut = BurstSplitter(config=NARROW)
+    bench = Bench(dut)
+    bench.send(dut.descriptor, [_descriptor(0, 3 * 64)])
+
+    async def watch(ctx):
+        assert not ctx.get(dut.busy)
+        await ctx.tick().repeat(5)
+        assert ctx.get(dut.busy)
+        ctx.set(dut.burst.ready, 1)
+        await ctx.tick().repeat(5)
+        assert not ctx.get(dut.busy)
+
+    bench.process(watch)
+    bench.run(50)
