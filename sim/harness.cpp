@@ -10,8 +10,8 @@
 
 using namespace ember;
 
-// Verilator is built with VL_USER_*: a failed assertion or $fatal must reach the caller as an error,
-// not end the process. What the design printed about it goes to standard output first.
+// Verilator is built with VL_USER_*: a failed assertion or $fatal must reach the caller as an
+// error, not end the process. What the design printed about it goes to standard output first.
 namespace {
 
 [[noreturn]] void stop(const char* what, const char* file, int line) {

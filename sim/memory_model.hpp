@@ -115,7 +115,11 @@ struct TestMemoryOptions {
 class TestMemory {
 public:
     TestMemory(AddressMap& map, uint32_t bus_bytes, uint32_t ids, const TestMemoryOptions& options)
-        : map_(&map), bus_bytes_(bus_bytes), options_(options), random_(options.seed), queues_(ids) {}
+        : map_(&map),
+          bus_bytes_(bus_bytes),
+          options_(options),
+          random_(options.seed),
+          queues_(ids) {}
 
     bool accepts(uint64_t) { return !random_.chance(options_.request_stall_probability); }
 

@@ -5,7 +5,7 @@
 
 namespace ember {
 
-// Ref: Steele, Lea, Flood: Fast splittable pseudorandom number generators (OOPSLA 2014), SplitMix64.
+// SplitMix64. Ref: Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
 class Random {
 public:
     explicit Random(uint64_t seed) : state_(seed) {}

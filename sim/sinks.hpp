@@ -56,7 +56,9 @@ public:
 class CoreLikeSink {
 public:
     CoreLikeSink(PushShape pushes, uint64_t token_cycles, uint64_t bytes_per_cycle)
-        : pushes_(std::move(pushes)), token_cycles_(token_cycles), bytes_per_cycle_(bytes_per_cycle) {}
+        : pushes_(std::move(pushes)),
+          token_cycles_(token_cycles),
+          bytes_per_cycle_(bytes_per_cycle) {}
 
     bool takes_bundle(uint64_t cycle) { return rows_due_ == 0 && free_at_ <= now(cycle); }
 
