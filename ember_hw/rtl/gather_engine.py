@@ -35,8 +35,8 @@ class GatherEngine(wiring.Component):
     beats` beyond latency + 10 keeps the port busy.
 
     A beat's place is valid if its phase bit is that of the current pass through the buffer, so
-    nothing is cleared while a program runs; after a reset, `cleared` rises when the phase bits have
-    been walked through.
+    nothing is cleared while a program runs; after a reset, `cleared` rises when the phase bits and
+    the tags' counts have been walked through.
 
     Members
     -------
@@ -144,20 +144,24 @@ class GatherEngine(wiring.Component):
             reorder_free.eq(reorder_free - Mux(asks, burst.beats, 0) + beat_leaves),
         ]
 
+        # After a reset every place is given the phase that means "not in the first pass", and every
+        # tag a count of 0: a reset of the whole system may have come amid a burst.
+        clear_cycles = max(places, tags)
+        clearing = Signal(range(clear_cycles + 1))
+        m.d.comb += self.cleared.eq(clearing == clear_cycles)
+        with m.If(~self.cleared):
+            m.d.sync += clearing.eq(clearing + 1)
+
         store_valid, store_pointer, store_data = self._place_beats(
-            m, asks, next_tag, write_pointer, burst.address
+            m, asks, next_tag, write_pointer, burst.address, clearing
         )
 
-        # The buffer and its phase bits. After a reset every place is given the phase that means
-        # "not in the first pass".
+        # The buffer and its phase bits.
         m.submodules.buffer = buffer = Memory(shape=config.data_width_bits, depth=places, init=[])
         m.submodules.phases = phases = Memory(shape=1, depth=places, init=[])
         buffer_write, buffer_read = buffer.write_port(), buffer.read_port()
         phase_write, phase_read = phases.write_port(), phases.read_port(domain="comb")
-        clearing = Signal(range(places + 1))
-        m.d.comb += self.cleared.eq(clearing == places)
         with m.If(~self.cleared):
-            m.d.sync += clearing.eq(clearing + 1)
             m.d.comb += [phase_write.addr.eq(clearing), phase_write.en.eq(1)]
         with m.Else():
             m.d.comb += [
@@ -212,7 +216,7 @@ class GatherEngine(wiring.Component):
         )
         return m
 
-    def _place_beats(self, m: Module, asks, next_tag, write_pointer, address):
+    def _place_beats(self, m: Module, asks, next_tag, write_pointer, address, clearing):
         """Find each returned beat's place: its burst's start, and its beats that came before."""
         config = self.config
         tags = config.outstanding_reads
@@ -240,9 +244,9 @@ class GatherEngine(wiring.Component):
             count_read.addr.eq(tag),
             address_read.addr.eq(tag),
             # The counts are 0 between bursts, so none has to be set when a burst is asked for.
-            count_write.addr.eq(tag),
-            count_write.data.eq(Mux(beat.last, 0, count_read.data + 1)),
-            count_write.en.eq(beat_valid),
+            count_write.addr.eq(Mux(self.cleared, tag, clearing)),
+            count_write.data.eq(Mux(beat.last | ~self.cleared, 0, count_read.data + 1)),
+            count_write.en.eq(beat_valid | ~self.cleared),
         ]
         store_valid = Signal()
         store_pointer = Signal(len(write_pointer))

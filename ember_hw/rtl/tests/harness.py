@@ -114,11 +114,12 @@ class Bench:
         return taken
 
     def receive(
-        self, port, count: int, *, stall: float = 0.0, forever: bool = False
+        self, port, count: int, *, stall: float = 0.0, start: int = 0, forever: bool = False
     ) -> list[Taken]:
         """Take payloads from a stream, and check that one that was shown holds until it is taken.
 
-        With `forever` the simulation does not wait for `count` of them.
+        The first is not taken before the cycle `start`. With `forever` the simulation does not wait
+        for `count` of them.
         """
         taken: list[Taken] = []
         layout = port.signature.members["payload"].shape
@@ -128,7 +129,7 @@ class Bench:
             shown = None
             cycle = 0
             while forever or len(taken) < count:
-                takes = self.random.random() >= stall
+                takes = cycle >= start and self.random.random() >= stall
                 ctx.set(port.ready, takes)
                 _, _, valid, payload = await ctx.tick().sample(port.valid, bits)
                 if shown is not None:
