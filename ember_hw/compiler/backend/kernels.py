@@ -288,11 +288,12 @@ class _Case:
         key, column = cell.indices
         if cell.mask is not None and cell.mask.first_lane is not column:
             self.refuse(op, "masked by its own column")
+        part = self.column(op, cell, column, total.addend)
         self.accumulation = {
             "output": self.symbol(op, cell.memref),
             "value": total.addend.operand,
             "key": self.binding(op, key),
-            "column": self.column(op, cell, column, total.addend),
+            "column": part,
             "weight": total.addend.weight,
         }
 

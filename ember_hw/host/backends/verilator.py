@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
+from ember_hw.host.backends.verilog import cached_verilog
 from ember_hw.host.execute import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import counted
@@ -30,7 +31,6 @@ from ember_hw.registers import (
     describe_fault,
 )
 from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
-from ember_hw.rtl.emit_verilog import emit_verilog
 from ember_hw.rtl.layouts import tag_bits
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
@@ -81,7 +81,7 @@ class Backend:
         self._memory = memory_model(memory)
         self._make_sink = sink_model(sink)
         self._seed = seed
-        self._max_idle_cycles = max_idle_cycles
+        self.max_idle_cycles = max_idle_cycles
         latency = self._memory.latency_cycles
         self.memory = (
             f"{self._memory.name} (latency {latency})"
@@ -97,7 +97,7 @@ class Backend:
             address_bits=config.address_width_bits,
         )
         self._library = build_model(
-            emit_verilog(config), shape, optimise=optimise, progress=progress
+            cached_verilog(config), shape, optimise=optimise, progress=progress
         )
         self._model: VerilatorModel | None = None
         self._words: list[int | None] = []
@@ -117,7 +117,7 @@ class Backend:
             self._write_microcode(model, launch.microcode.encode())
             model.write_register(CONTROL.address, CONTROL_START)
             while not has_ended:
-                result = model.run(max_idle_cycles=self._max_idle_cycles)
+                result = model.run(max_idle_cycles=self.max_idle_cycles)
                 if result.state is RunState.IDLE_TIMEOUT:
                     self._refuse_idle(model)
                 if result.state is RunState.PROGRAM_ENDED:
@@ -211,6 +211,6 @@ class Backend:
         state = State(model.read_register(STATUS.address) & 7)
         counters = ", ".join(f"{name} {value}" for name, value in self.facts().items())
         raise DeviceError(
-            f"the access unit must go on, but nothing moved for {self._max_idle_cycles} cycles in "
+            f"the access unit must go on, but nothing moved for {self.max_idle_cycles} cycles in "
             f"state {state.name}: {counters}"
         )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Argument, Callback, Kernel, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, JsonValue, Kernel, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import BoundSource, ElementSize, Event, Microcode, Source, event_mask
 
@@ -57,7 +55,7 @@ def bag_program(
     issue = {"events": event_mask(events, config)}
     if opt_level == 3:
         operands = (Operand("row", 0, "f32"),)
-        key: dict[str, Any] = {"variable": 0, "initial": 0}
+        key: dict[str, JsonValue] = {"variable": 0, "initial": 0}
     else:
         operands = (Operand("scalar", 0, "index"),)
         key = {"operand": 0}
@@ -105,7 +103,7 @@ def bag_program(
         operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32"))
         issue |= {"scalar0_export": 0, "scalar1_export": 1, "scalar2_export": 2}
     records["issue"] = issue
-    parameters = {
+    parameters: dict[str, JsonValue] = {
         "output": "out",
         "value": len(operands) - 1,
         "key": key,

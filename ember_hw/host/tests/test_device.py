@@ -66,8 +66,8 @@ def test_numpy_in_gives_numpy_out(device: Device) -> None:
 
 @pytest.mark.parametrize("by_name", [True, False])
 def test_torch_in_gives_torch_out(device: Device, by_name: bool) -> None:
-    tensors = tuple(torch.from_numpy(array) for array in INPUTS)
-    inputs = dict(zip(("indices", "offsets"), tensors, strict=True)) if by_name else tensors
+    indices, offsets = (torch.tensor(array) for array in INPUTS)
+    inputs: Any = {"offsets": offsets, "indices": indices} if by_name else (indices, offsets)
     pooled = device.run(bag_program(TABLE), inputs)
     assert isinstance(pooled, torch.Tensor)
     assert bit_equal(pooled.numpy(), POOLED)

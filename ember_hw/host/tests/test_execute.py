@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ember_hw.compiler.interpreters.microcode import execute
-from ember_hw.compiler.program import Callback, Kernel, Operand, Program
+from ember_hw.compiler.program import Callback, JsonValue, Kernel, Operand, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.execute import Chunk, ExecuteSide, unpack_bundles
@@ -158,48 +158,50 @@ def with_parameters(callback: Callback, **changes: Any) -> Callback:
     return replace(callback, kernel=Kernel("accumulate", {**callback.kernel.parameters, **changes}))
 
 
+CALLBACK = bag_program(TABLE, 2, config=CONFIG).callbacks[0]
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("callbacks", "message"),
     [
         (
-            lambda c: [replace(c, kernel=None)],
+            [replace(CALLBACK, kernel=None)],
             "kernel of callback 1 must be one of accumulate, update, not None",
         ),
         (
-            lambda c: [replace(c, kernel=Kernel("fold"))],
+            [replace(CALLBACK, kernel=Kernel("fold"))],
             "kernel of callback 1 must be one of accumulate, update, not 'fold'",
         ),
         (
-            lambda c: [replace(c, event=Event.BEGIN)],
+            [replace(CALLBACK, event=Event.BEGIN)],
             "event of callback 1 must be one that the microcode issues, not begin of level 1",
         ),
         (
-            lambda c: [replace(c, operands=(c.operands[0], Operand("row", 0, "f16")))],
+            [replace(CALLBACK, operands=(CALLBACK.operands[0], Operand("row", 0, "f16")))],
             "operand 1 of callback 1 must be of dtype f32, not 'f16'",
         ),
         (
-            lambda c: [replace(c, operands=(Operand("scalar", 0, "bf16"), c.operands[1]))],
+            [replace(CALLBACK, operands=(Operand("scalar", 0, "bf16"), CALLBACK.operands[1]))],
             "operand 0 of callback 1 must be of dtype f32 or index or i8 or i16 or i32 or i64, "
             "not 'bf16'",
         ),
         (
-            lambda c: [replace(c, operands=(c.operands[0], Operand("row", 1, "f32")))],
+            [replace(CALLBACK, operands=(CALLBACK.operands[0], Operand("row", 1, "f32")))],
             "operand 1 of callback 1 must be a row that comes with its event, not row1",
         ),
         (
-            lambda c: [with_parameters(c, output="other")],
+            [with_parameters(CALLBACK, output="other")],
             "output of callback 1 must be one of out, not 'other'",
         ),
         (
-            lambda c: [c, replace(c, id=2)],
+            [CALLBACK, replace(CALLBACK, id=2)],
             "output 'out' must be written by one callback, not two",
         ),
-        (lambda c: [], "output 'out' must be written by a callback, and isn't"),
+        ([], "output 'out' must be written by a callback, and isn't"),
     ],
 )
-def test_callback_that_can_t_run_is_refused(changed: Any, message: str) -> None:
+def test_callback_that_can_t_run_is_refused(callbacks: list[Callback], message: str) -> None:
     program = bag_program(TABLE, 2, config=CONFIG)
-    callbacks = changed(program.callbacks[0])
     with pytest.raises(ProgramError, match=f"^{re.escape(message)}$"):
         ExecuteSide(callbacks, program.microcode, {"out": (1, TABLE.shape[1])})
 
@@ -246,11 +248,15 @@ def test_rows_of_several_entries_are_told_apart() -> None:
 
 
 def adding(output: str, *, variable: int) -> Kernel:
-    key = {"variable": variable, "initial": 0}
-    return Kernel(
-        "accumulate",
-        {"output": output, "value": 0, "key": key, "column": None, "weight": None, "updates": []},
-    )
+    parameters: dict[str, JsonValue] = {
+        "output": output,
+        "value": 0,
+        "key": {"variable": variable, "initial": 0},
+        "column": None,
+        "weight": None,
+        "updates": [],
+    }
+    return Kernel("accumulate", parameters)
 
 
 @pytest.mark.parametrize("preset", ["default", "tiny"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.report import Report, config_facts, counted
@@ -47,7 +48,13 @@ def test_lookups_a_second_follow_from_the_stated_clock() -> None:
 
 def test_every_counter_is_reported_once() -> None:
     report = timed_report()
-    shown = [report.cycles, report.row_beats, report.index_beats, report.bundles, report.rows]
+    shown: list[Any] = [
+        report.cycles,
+        report.row_beats,
+        report.index_beats,
+        report.bundles,
+        report.rows,
+    ]
     shown += [report.useful_bytes, *report.stalls.values(), *report.high_water.values()]
     assert sorted(shown) == sorted(COUNTERS.values())
 

@@ -154,7 +154,7 @@ def test_hang_is_reported_and_the_next_run_is_right() -> None:
     )
     with pytest.raises(DeviceError, match=f"^{message}\\d+, row_beats 0, .*'front': "):
         device.run(program, INPUTS)
-    backend._max_idle_cycles = 1000
+    backend.max_idle_cycles = 1000
     assert bit_equal(device.run(program, INPUTS), POOLED)
     device.close()
 
