@@ -96,19 +96,13 @@ def extract_kernels(loop: dlc.ComputeLoopOp) -> dict[int, Kernel]:
     Returns
     -------
     dict of int to Kernel
-        By token. Kernel `accumulate` or, without an accumulation, `update`.
+        By token. Kernel `accumulate` or, without an accumulation, `update`; the parameters are those
+        of the functions of these names in `ember_hw.host.kernels`.
 
     Raises
     ------
     CompileError
         A case holds something that is no kernel; names the op and the case.
-
-    Notes
-    -----
-    Parameters of `accumulate`: `output` (symbol), `value` (number of an operand), `key` and
-    `column` (`{"operand": number}` or `{"variable": number, "initial": value}`; `column` None for
-    rows), `weight` (number of an operand, or None). Of both: `updates`, each `{"variable": number,
-    "initial": value}` with `"add"` or `"set"`.
     """
     initial = _initial_values(loop)
     pushes = _pushes(loop)
