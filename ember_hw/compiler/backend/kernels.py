@@ -96,8 +96,8 @@ def extract_kernels(loop: dlc.ComputeLoopOp) -> dict[int, Kernel]:
     Returns
     -------
     dict of int to Kernel
-        By token. Kernel `accumulate` or, without an accumulation, `update`; the parameters are those
-        of the functions of these names in `ember_hw.host.kernels`.
+        By token: `accumulate` or, without an accumulation, `update`, with the parameters that
+        `ember_hw.host.kernels` documents.
 
     Raises
     ------
@@ -150,11 +150,8 @@ class _Case:
     def visit(self, op: Operation) -> None:
         match op:
             case dlc.PopOperandOp():
-                is_row = isinstance(op.result.type, MemRefType)
-                number = _Popped(self.popped)
-                self.values[op.result] = number
-                if not is_row and _is_float(op.result.type):
-                    self.values[op.result] = _Element(self.popped)
+                kind = _Element if _is_float(op.result.type) else _Popped
+                self.values[op.result] = kind(self.popped)
                 self.popped += 1
             case dlc.GetVarOp():
                 if op.variable in self.updated:
@@ -391,12 +388,8 @@ def _lanes(type_: Attribute) -> int:
 
 
 def _is_float(type_: Attribute) -> bool:
-    element = (
-        cast("VectorType[Attribute]", type_).element_type
-        if isinstance(type_, VectorType)
-        else type_
-    )
-    return not isinstance(element, IntegerType | IndexType)
+    """Whether a popped value is a float or a vector, not an index or a row."""
+    return not isinstance(type_, IntegerType | IndexType | MemRefType)
 
 
 def _text(op: Operation) -> str:
