@@ -243,6 +243,13 @@ class ReadMemory:
         self.requests: list[tuple[int, int, int]] = []
         self.waiting: dict[int, deque[_Burst]] = defaultdict(deque)
         self.order: deque[int] = deque()
+        self.shown: tuple | None = None
+
+    def forget(self) -> None:
+        """Drop every burst, as a reset does."""
+        self.waiting.clear()
+        self.order.clear()
+        self.shown = None
 
     @property
     def is_idle(self) -> bool:
@@ -306,7 +313,6 @@ class ReadMemory:
 
         async def responder(ctx):
             cycle = 0
-            shown = None
             while True:
                 takes = self.random.random() >= stall
                 ctx.set(bus.arready, takes)
@@ -321,9 +327,9 @@ class ReadMemory:
                     bus.arvalid, bus.araddr, bus.arlen, bus.arid, bus.rready
                 )
                 assert rready or found is None, f"seed {self.seed}: RREADY was low"
-                if shown is not None:
-                    assert (valid, address, length, tag) == (1, *shown), f"seed {self.seed}: AR"
-                shown = (address, length, tag) if valid and not takes else None
+                if self.shown is not None:
+                    assert (valid, address, length, tag) == (1, *self.shown), f"seed {self.seed}"
+                self.shown = (address, length, tag) if valid and not takes else None
                 if valid and takes:
                     self.ask(cycle, address, length + 1, tag)
                 cycle += 1

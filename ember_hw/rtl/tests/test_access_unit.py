@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import pytest
+from amaranth.hdl import ResetInserter, Signal
+
+from ember_hw import registers
+from ember_hw.isa import ElementSize
+from ember_hw.registers import NO_UNIT, Counter, FaultCode, State
+from ember_hw.rtl.counters import STALLS
+from ember_hw.rtl.tests.harness import CONFIG
+from ember_hw.rtl.tests.machine import INDICES, OFFSETS, PITCH, TABLE, Bags, Machine
+
+GOOD = Bags(((3, 4, 3), (), (499,), (0, 7)))
+OTHER = Bags(((), (8, 9, 10, 8, 1)), row_bytes=32)
+
+
+def _random_bags(seed: int, count: int) -> Bags:
+    dice = Machine(seed=seed).random
+    sizes = [dice.choice([0, 1, 1, 2, 6]) for _ in range(count)]
+    bags = tuple(tuple(dice.randrange(500) for _ in range(size)) for size in sizes)
+    return Bags(bags, dice.choice([1, 8, 20, 32]), dice.choice(list(ElementSize)[1:]))
+
+
+def _run(machine: Machine, scenario, cycles: int = 8000) -> None:
+    async def testbench(ctx):
+        await scenario(ctx)
+
+    machine.process(testbench)
+    machine.run(cycles)
+
+
+@pytest.mark.parametrize(("seed", "stall"), [(1, 0.0), (2, 0.3), (3, 0.6)])
+def test_random_bags_under_stalls(seed: int, stall: float):
+    bags = _random_bags(seed, 10)
+    machine = Machine(seed=seed, stall=stall, latency=(1, 30), interleave=True, pause=stall / 2)
+
+    async def scenario(ctx):
+        for run in range(2):
+            outcome = await machine.launch(ctx, bags)
+            assert outcome.agrees(bags), f"seed {seed}, run {run}"
+            assert outcome.ends == 1
+
+    _run(machine, scenario)
+    assert len(machine.irqs) == 2
+
+
+def test_a_program_follows_another():
+    machine = Machine(latency=(8, 8))
+
+    async def scenario(ctx):
+        for bags in (GOOD, OTHER, Bags(()), Bags(((),)), Bags(((1,),)), GOOD):
+            outcome = await machine.launch(ctx, bags)
+            assert outcome.agrees(bags)
+            assert machine.memory.is_idle
+
+    _run(machine, scenario)
+
+
+def test_counters_tell_where_the_cycles_went():
+    machine = Machine(seed=4, stall=0.3, latency=(5, 15), interleave=True)
+
+    async def scenario(ctx):
+        outcome = await machine.launch(ctx, GOOD)
+        assert outcome.agrees(GOOD)
+        counts = {}
+        for counter in Counter:
+            address = registers.counter_address(counter)
+            low = await machine.read(ctx, address)
+            counts[counter] = await machine.read(ctx, address + 4) << 32 | low
+        lookups = sum(len(bag) for bag in GOOD.bags)
+        assert counts[Counter.BUNDLES] == lookups + 1
+        assert counts[Counter.ROWS] == lookups
+        assert counts[Counter.ROW_BYTES] == lookups * GOOD.row_bytes
+        assert counts[Counter.ROW_BEATS] == lookups * 3
+        lines = sum(address < TABLE for address, _, _ in machine.memory.requests)
+        assert counts[Counter.INDEX_BEATS] == lines * CONFIG.line_beats
+        kinds = (Counter.ROW_BEATS, Counter.INDEX_BEATS, *STALLS, Counter.STALL_FRONT)
+        assert counts[Counter.CYCLES] == sum(counts[kind] for kind in kinds)
+        assert 0 < counts[Counter.HIGH_OUTSTANDING] <= CONFIG.outstanding_reads
+        assert 0 < counts[Counter.HIGH_ROW_BEATS] <= CONFIG.reorder_buffer_beats
+
+    _run(machine, scenario)
+
+
+TOO_BIG = Bags(((3, 4), (500, 1), (2,)))
+WIDE = Bags(((3, 1 << 40), (2,)), index_size=ElementSize.BYTES_8)
+SHORT = Bags(((3, 4), (5,)), changes=(("unit1.stream0", "region_bytes", 8),))
+ROW_ADDRESS = TABLE + 7 * PITCH
+
+FAULTS = {
+    "index": (TOO_BIG, {}, (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 500)),
+    "negative": (Bags(((-1,),)), {}, (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 0xFFFF_FFFF)),
+    "wide": (WIDE, {}, (FaultCode.VALUE_TOO_WIDE, 1, 0, 0)),
+    "region": (SHORT, {}, (FaultCode.STREAM_OUT_OF_BOUNDS, 1, 0, INDICES + 8)),
+    "row": (
+        GOOD,
+        {ROW_ADDRESS + 8: 2},
+        (FaultCode.READ_SLAVE_ERROR, NO_UNIT, NO_UNIT, ROW_ADDRESS),
+    ),
+    "offsets": (GOOD, {OFFSETS + 56: 3}, (FaultCode.READ_DECODE_ERROR, 0, 0, OFFSETS)),
+    "indices": (GOOD, {INDICES: 2}, (FaultCode.READ_SLAVE_ERROR, 1, 0, INDICES)),
+    "version": (
+        Bags(((1,),), changes=(("header", "version", 9),)),
+        {},
+        (FaultCode.BAD_VERSION, NO_UNIT, 0, 0),
+    ),
+    "step": (
+        Bags(((1,),), changes=(("unit1", "step", 0),)),
+        {},
+        (FaultCode.ILLEGAL_MICROCODE, NO_UNIT, 0, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_after_each_fault_a_good_program_runs(stall: float):
+    machine = Machine(seed=5, stall=stall, latency=(2, 20), interleave=True)
+
+    async def scenario(ctx):
+        for name, (bags, errors, fault) in FAULTS.items():
+            machine.memory.errors = errors
+            outcome = await machine.launch(ctx, bags)
+            assert outcome.state == State.FAULTED, name
+            assert await machine.fault(ctx) == fault, name
+            assert machine.memory.is_idle
+            machine.memory.errors = {}
+            outcome = await machine.launch(ctx, GOOD)
+            assert outcome.agrees(GOOD), name
+            assert (await machine.fault(ctx))[0] == FaultCode.NONE
+
+    _run(machine, scenario, cycles=20_000)
+    assert len(machine.irqs) == 2 * len(FAULTS)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.5])
+def test_after_an_abort_in_any_phase_a_good_program_runs(stall: float):
+    machine = Machine(seed=6, stall=stall, latency=(1, 25), interleave=True)
+    long = Bags(tuple((i, i + 1, 2 * i) for i in range(40)))
+
+    async def scenario(ctx):
+        for delay in (0, 7, 15, 26, 38, 50, 61, 75, 90, 140):
+            await machine.load(ctx, long)
+            await machine.start(ctx)
+            for _ in range(delay):
+                await ctx.tick()
+            control, abort = registers.CONTROL.address, registers.CONTROL_ABORT
+            assert await machine.write(ctx, control, abort) == 0
+            outcome = await machine.finish(ctx)
+            assert outcome.state == State.FAULTED, delay
+            assert await machine.fault(ctx) == (FaultCode.ABORTED, NO_UNIT, 0, 0)
+            assert machine.memory.is_idle
+            outcome = await machine.launch(ctx, GOOD)
+            assert outcome.agrees(GOOD), delay
+
+    _run(machine, scenario, cycles=30_000)
+
+
+def test_a_start_or_a_write_while_a_program_runs_is_refused():
+    machine = Machine(latency=(30, 30))
+
+    async def scenario(ctx):
+        await machine.load(ctx, GOOD)
+        await machine.start(ctx)
+        assert await machine.state(ctx) == State.RUNNING
+        start = registers.CONTROL_START
+        assert await machine.write(ctx, registers.CONTROL.address, start) == 2
+        assert await machine.write(ctx, registers.MICROCODE_ADDRESS, 0) == 2
+        assert (await machine.finish(ctx)).agrees(GOOD)
+
+    _run(machine, scenario)
+
+
+def test_data_is_read_anew_by_each_program():
+    machine = Machine(latency=(4, 4))
+
+    async def scenario(ctx):
+        for index in (5, 6):
+            bags = Bags(((index,),))
+            assert (await machine.launch(ctx, bags)).agrees(bags)
+
+    _run(machine, scenario)
+
+
+def test_a_reset_in_any_phase_leaves_nothing_behind():
+    reset = Signal()
+    machine = Machine(
+        seed=7, latency=(1, 15), interleave=True, wrap=lambda dut: ResetInserter(reset)(dut)
+    )
+
+    async def scenario(ctx):
+        for delay in (5, 40, 60, 77, 95):
+            await machine.load(ctx, GOOD)
+            await machine.start(ctx)
+            for _ in range(delay):
+                await ctx.tick()
+            ctx.set(reset, 1)
+            for _ in range(2):
+                await ctx.tick()
+                machine.forget()
+            ctx.set(reset, 0)
+            outcome = await machine.launch(ctx, GOOD)
+            assert outcome.agrees(GOOD), delay
+
+    _run(machine, scenario, cycles=12_000)
