@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ember_hw.bench": ("*",),
     "ember_hw.demo": ("ember_hw", "ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),
     "ember_hw.cli": ("*",),
-    "cocotb_tests": ("ember_hw.rtl", "ember_hw.sim"),
+    "cocotb_tests": ("*",),
 }
 #: The command line starts quickly: outside functions these modules of it import each other and the
 #: errors alone. Its other modules are imported by the command that needs them.
@@ -61,7 +61,8 @@ def is_within(module: str, area: str) -> bool:
 
 
 def is_test(module: str) -> bool:
-    return "tests" in module.split(".") or module.split(".")[-1] == "conftest"
+    parts = module.split(".")
+    return "tests" in parts or parts[0] == "cocotb_tests" or parts[-1] == "conftest"
 
 
 def area_of(module: str) -> str:

@@ -1,0 +1,1 @@
+"""Protocol tests of the emitted Verilog, driven from Python by cocotb."""

@@ -1,0 +1,95 @@
+"""What a program must read, worked out from its microcode: lines of each stream, bursts of rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from cocotb_tests.monitors import Read
+from ember_hw.compiler.interpreters.tests.scalar_microcode import Scalar
+from ember_hw.config import LINE_BYTES
+from ember_hw.host.launch import Launch
+from ember_hw.rtl.layouts import tag_bits
+
+_BOUNDARY_BYTES = 4096
+_MOST_TOKENS = 100_000
+
+
+class Plan(Scalar):
+    """Reads of a launch, in the order of the program.
+
+    A memory stream reads each line once, however many elements in a row lie on it. A row is cut
+    where it crosses 4 KB and after `max_burst_beats`.
+
+    Attributes
+    ----------
+    lines : dict of int to list of int
+        Line addresses of each stream, by its number ``unit * streams_per_unit + stream``.
+    bursts : list of (int, int)
+        Address and beats of each burst of rows.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        regions = [(region.base, region.data.tobytes()) for region in launch.regions]
+        super().__init__(launch.microcode, regions, most_tokens=_MOST_TOKENS)
+        self.lines: dict[int, list[int]] = defaultdict(list)
+        self.bursts: list[tuple[int, int]] = []
+        self._stream: int | None = None
+        self.run()
+
+    def load(self, level: int, stream: int, slots: list[int]) -> int:
+        """Note who reads next."""
+        self._stream = level * self.config.streams_per_unit + stream
+        return super().load(level, stream, slots)
+
+    def row(self, entry: int, unsigned: list[int]) -> bytes:
+        """Note who reads next."""
+        self._stream = None
+        return super().row(entry, unsigned)
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """Note a read of an element or a row."""
+        if self._stream is None:
+            self._note_row(address, size)
+        else:
+            line = address // LINE_BYTES * LINE_BYTES
+            if self.lines[self._stream][-1:] != [line]:
+                self.lines[self._stream].append(line)
+        return super().read(address, size)
+
+    def _note_row(self, address: int, size: int) -> None:
+        bus = self.config.bus_bytes
+        beats = [address + bus * i for i in range(-(-size // bus))]
+        while beats:
+            inside = [b for b in beats if b // _BOUNDARY_BYTES == beats[0] // _BOUNDARY_BYTES]
+            burst = inside[: self.config.max_burst_beats]
+            self.bursts.append((burst[0], len(burst)))
+            beats = beats[len(burst) :]
+
+    def check(self, reads: Sequence[Read]) -> None:
+        """Hold what was read against the plan.
+
+        Parameters
+        ----------
+        reads : sequence of Read
+            All reads of the run, in the order of AR.
+        """
+        bursts = [(read.address, read.beats) for read in reads if read.is_row]
+        assert bursts == self.bursts, f"row reads must be {_hex(self.bursts)}, not {_hex(bursts)}"
+        lines: dict[int, list[int]] = defaultdict(list)
+        stream_mask = (1 << (tag_bits(self.config) - 1)) - 1
+        for read in reads:
+            if not read.is_row:
+                assert read.beats == self.config.line_beats, f"{read} must be a line"
+                lines[read.tag & stream_mask].append(read.address)
+        for stream in {*lines, *self.lines}:
+            unit, number = divmod(stream, self.config.streams_per_unit)
+            wanted, found = self.lines[stream], lines[stream]
+            assert found == wanted, (
+                f"lines of unit {unit}, stream {number} must be {[hex(a) for a in wanted]}, "
+                f"not {[hex(a) for a in found]}"
+            )
+
+
+def _hex(bursts: Sequence[tuple[int, int]]) -> list[str]:
+    return [f"{address:#x}+{beats}" for address, beats in bursts]
