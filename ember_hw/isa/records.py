@@ -1,0 +1,203 @@
+"""The records of a program, their fields in bit order, and where each begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from amaranth.lib import enum  # pyright: ignore[reportMissingTypeStubs]  # amaranth has none
+
+from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
+from ember_hw.isa.fields import (
+    AluOperation,
+    BoundSource,
+    ElementSize,
+    Event,
+    Field,
+    FieldKind,
+    Hint,
+    RecordLayout,
+    Source,
+)
+
+#: Raised by every change to the records below.
+ISA_VERSION = 1
+
+
+def _bits(choices: int) -> int:
+    """Return the width of a selector among that many values."""
+    return max(1, (choices - 1).bit_length())
+
+
+def _choice(name: str, choices: type[enum.IntEnum], description: str) -> Field:
+    width_bits = max(int(c) for c in choices).bit_length()
+    return Field(name, width_bits, description, FieldKind.ENUM, choices)
+
+
+def _header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    return (
+        Field("version", 8, "ISA_VERSION the program was made for"),
+        Field(
+            "outstanding_reads",
+            10,
+            "row reads in flight at most; 0: as many as the hardware has",
+            limit=config.outstanding_reads + 1,
+        ),
+    )
+
+
+def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    slot_bits, slots = _bits(config.slots), config.slots
+    value = VALUE_WIDTH_BITS
+
+    def slot(name: str, description: str) -> Field:
+        return Field(name, slot_bits, description, limit=slots)
+
+    return (
+        Field(
+            "enable",
+            1,
+            "the program uses this unit; units are used outermost first, without a hole",
+        ),
+        Field("pair", 1, "the ALU slot holds stream 0's value in the next iteration"),
+        _choice("lower_source", Source, "where the lower bound comes from"),
+        slot("lower_slot", "inherited value that is the lower bound"),
+        Field("lower_immediate", value, "lower bound", FieldKind.SIGNED),
+        _choice("upper_source", BoundSource, "where the upper bound (exclusive) comes from"),
+        slot("upper_slot", "inherited value that is the upper bound"),
+        Field(
+            "upper_immediate",
+            value,
+            "upper bound, or its distance from the lower bound",
+            FieldKind.SIGNED,
+        ),
+        Field("step", 16, "distance of two induction values; never 0"),
+        _choice("alu_operation", AluOperation, "what the ALU slot holds: a (operation) b"),
+        slot("alu_a_slot", "operand a"),
+        _choice("alu_b_source", Source, "where operand b comes from"),
+        slot("alu_b_slot", "operand b"),
+        Field("alu_immediate", value, "operand b", FieldKind.SIGNED),
+        *(slot(f"export{i}", f"value handed down as export {i}") for i in range(config.exports)),
+    )
+
+
+def _stream_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    slot_bits, slots = _bits(config.slots), config.slots
+    return (
+        Field("enable", 1, "the program uses this stream"),
+        _choice("size", ElementSize, "bytes of an element"),
+        Field("signed", 1, "elements shorter than 4 bytes are sign-extended"),
+        Field("base", config.address_width_bits, "byte address of the region, a multiple of 64"),
+        Field(
+            "region_bytes",
+            config.address_width_bits,
+            "bytes of the region; an element beyond it is a fault",
+        ),
+        Field("first", VALUE_WIDTH_BITS, "byte offset of the element that slot values of 0 select"),
+        Field(
+            "slot", slot_bits, "induction or inherited value that selects the element", limit=slots
+        ),
+        Field("shift", 4, "the slot's value counts elements of 2 ** shift bytes"),
+        Field("second_enable", 1, "a second value takes part in the address"),
+        Field(
+            "second_slot", slot_bits, "inherited value that selects the outer element", limit=slots
+        ),
+        Field("second_pitch", 20, "bytes between two outer elements"),
+        _choice("hint", Hint, "what a memory hierarchy may do with the line"),
+    )
+
+
+def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    export_bits, exports = _bits(config.exports), config.exports
+
+    def export(name: str, description: str) -> Field:
+        return Field(name, export_bits, description, limit=exports)
+
+    return (
+        Field("events", config.events, "events that fetch this row", FieldKind.EVENTS),
+        export("index_export", "value that is the row's index"),
+        _choice("base_source", Source, "where the table's address comes from"),
+        Field(
+            "base", config.address_width_bits, "byte address of row 0, a multiple of the bus width"
+        ),
+        export("base_export", "value that is the table's address in units of 64 bytes"),
+        _choice("pitch_source", Source, "where the distance of rows comes from"),
+        Field("pitch", 20, "bytes between two rows, a multiple of the bus width"),
+        export("pitch_export", "value that is the distance of rows in bytes"),
+        _choice("length_source", Source, "where the row's length comes from"),
+        Field("length", 16, "bytes of a row, 1 or more"),
+        export("length_export", "value that is the row's length in bytes"),
+        _choice("rows_source", Source, "where the number of rows comes from"),
+        Field("rows", VALUE_WIDTH_BITS, "rows of the table; an index beyond it is a fault"),
+        export("rows_export", "value that is the number of rows"),
+        Field(
+            "offset_enable", 1, "only a part of the row is fetched: `length` bytes from an offset"
+        ),
+        export("offset_export", "value that selects the part"),
+        Field("offset_shift", 4, "the value counts elements of 2 ** offset_shift bytes"),
+        Field(
+            "clip", 17, "bytes of the whole row, where offset_enable is set: the part is cut there"
+        ),
+        _choice("hint", Hint, "what a memory hierarchy may do with the row"),
+    )
+
+
+def _issue_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    export_bits, exports = _bits(config.exports), config.exports
+    return (
+        Field("events", config.events, "events that the execute side is told of", FieldKind.EVENTS),
+        *(
+            Field(
+                f"scalar{i}_export",
+                export_bits,
+                f"value that is scalar {i} of a bundle",
+                limit=exports,
+            )
+            for i in range(config.bundle_scalars)
+        ),
+    )
+
+
+@lru_cache(maxsize=64)
+def layouts(config: AcceleratorConfig) -> dict[str, RecordLayout]:
+    """Return the layouts of all records by path, in the order of their words.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives the number of records and the width of selectors and addresses.
+    """
+    kinds: list[tuple[str, tuple[Field, ...]]] = [("header", _header_fields(config))]
+    for unit in range(config.traversal_units):
+        kinds.append((f"unit{unit}", _unit_fields(config)))
+        for stream in range(config.streams_per_unit):
+            kinds.append((f"unit{unit}.stream{stream}", _stream_fields(config)))
+    for row in range(config.row_entries):
+        kinds.append((f"row{row}", _row_fields(config)))
+    kinds.append(("issue", _issue_fields(config)))
+
+    result: dict[str, RecordLayout] = {}
+    word = 0
+    for path, record_fields in kinds:
+        result[path] = RecordLayout(path, record_fields, word)
+        word += result[path].words
+    return result
+
+
+def microcode_words(config: AcceleratorConfig) -> int:
+    """Return the number of 32-bit words of a program."""
+    last = list(layouts(config).values())[-1]
+    return last.first_word + last.words
+
+
+def event_bit(event: Event, level: int, config: AcceleratorConfig) -> int:
+    """Return the bit number of an event of a level."""
+    return int(event) * config.traversal_units + level
+
+
+def event_mask(events: Iterable[tuple[Event, int]], config: AcceleratorConfig) -> int:
+    """Return the mask of some (event, level) pairs."""
+    mask = 0
+    for event, level in events:
+        mask |= 1 << event_bit(event, level, config)
+    return mask
