@@ -9,6 +9,7 @@ import pytest
 
 from cocotb_tests.runner import Outcome, SimulationFailed, simulate, tests_of
 from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import ToolError
 
 pytestmark = [pytest.mark.cocotb, pytest.mark.slow]
 
@@ -30,15 +31,30 @@ SIMULATIONS = [
     for bench in ("tb_access_unit",)
 ]
 
+_outcomes: dict[Simulation, Outcome | Exception] = {}
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture
 def outcome(request: pytest.FixtureRequest) -> Outcome:
-    """Run the tests of a simulation that this session selected."""
+    """Run all tests of a simulation that this session selected, once."""
     simulation: Simulation = request.param
-    params = [getattr(item, "callspec").params for item in request.session.items if item.path == request.path]
-    names = [p["name"] for p in params if p["outcome"] is simulation]
-    config = AcceleratorConfig.preset(simulation.preset)
-    return simulate(simulation.bench, config, names, waves=bool(os.environ.get("WAVES")))
+    if simulation not in _outcomes:
+        calls = [getattr(item, "callspec", None) for item in request.session.items]
+        params = [call.params for call in calls if call and "outcome" in call.params]
+        names = [p["name"] for p in params if p["outcome"] == simulation]
+        config = AcceleratorConfig.preset(simulation.preset)
+        seed = int(os.environ.get("COCOTB_RANDOM_SEED", "1"))
+        waves = bool(os.environ.get("WAVES"))
+        try:
+            _outcomes[simulation] = simulate(
+                simulation.bench, config, names, seed=seed, waves=waves
+            )
+        except (SimulationFailed, ToolError) as error:
+            _outcomes[simulation] = error
+    found = _outcomes[simulation]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 @pytest.mark.parametrize(
