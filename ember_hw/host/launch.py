@@ -6,7 +6,7 @@ Nothing here touches a device; every rule for inputs is checked before one is.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,8 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
     ------
     ProgramError
         The inputs don't match the program's arguments.
+    ValueError
+        A size is one that the program was not exported for.
     TypeError, ValueError, IndexError
         As `normalise_request`.
     """
@@ -140,17 +142,23 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
             raise ProgramError(f"{rule}, not {name!r}")
     if model["indices_name"] not in given:
         raise ProgramError(f"{rule}, and {model['indices_name']!r} must not be left out")
-    indices = given[model["indices_name"]]
-    request = normalise_request(
-        indices,
+    _check_sizes(model.get("size_limits", ()), given)
+    return normalise_request(
+        given[model["indices_name"]],
         given.get(model["offsets_name"]),
         num_embeddings=model["num_embeddings"],
         include_last_offset=model["include_last_offset"],
         table_name=model["name"],
     )
-    for name, dimension, smallest, largest in model.get("size_limits", ()):
-        shape = tuple(given[name].shape) if name in given else ()
-        size = shape[dimension] if dimension < len(shape) else smallest
+
+
+def _check_sizes(limits: Iterable[Any], given: Mapping[str, Any]) -> None:
+    """Refuse sizes that the exported program excludes; kinds and ranks are the request's rules."""
+    for name, dimension, smallest, largest in limits:
+        shape: tuple[int, ...] = tuple(getattr(given.get(name), "shape", ()))
+        if dimension >= len(shape):
+            continue
+        size = shape[dimension]
         if size < smallest or (largest is not None and size > largest):
             from ember_hw.compiler.frontend.embedding_bag import size_rule  # imports torch
 
@@ -158,7 +166,6 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
                 f"{name}.shape[{dimension}] must be {size_rule(smallest, largest)}, as the program "
                 f"was exported for, not {size}; export it again with Dim.AUTO for this dimension"
             )
-    return request
 
 
 def is_torch(value: object) -> bool:

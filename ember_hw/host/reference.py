@@ -117,9 +117,37 @@ def bit_equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
     """
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
+    return bool(np.all(_same_bits(left, right)))
+
+
+def count_mismatches(pooled: NDArray[np.float32], expected: NDArray[np.float32]) -> int:
+    """Count the bags that differ in any bit; all NaNs count as one value.
+
+    Parameters
+    ----------
+    pooled, expected : float32 (B, D)
+        Pooled rows, and what they must be.
+
+    Raises
+    ------
+    ValueError
+        The shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pooled = np.array([[0.0], [-0.0], [np.nan]], np.float32)
+    >>> count_mismatches(pooled, np.array([[0.0], [0.0], [-np.nan]], np.float32))
+    1
+    """
+    if pooled.shape != expected.shape:
+        raise ValueError(f"pooled rows must be of shape {expected.shape}, not {pooled.shape}")
+    return int((~_same_bits(pooled, expected)).any(axis=1).sum())
+
+
+def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     both_nan = np.isnan(left) & np.isnan(right)
-    same = (left == right) & (np.signbit(left) == np.signbit(right))
-    return bool(np.all(both_nan | same))
+    return both_nan | ((left == right) & (np.signbit(left) == np.signbit(right)))
 
 
 def _identity(rows: NDArray[Any]) -> NDArray[Any]:

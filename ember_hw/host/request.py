@@ -14,8 +14,13 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.config import VALUE_WIDTH_BITS
+
 INDEX_DTYPES = ("int32", "int64")
 MODES = ("sum", "mean", "max")
+
+#: Largest position or index that the access unit's signed values hold.
+_LARGEST_VALUE = (1 << (VALUE_WIDTH_BITS - 1)) - 1
 
 IndexArray = NDArray[np.int32 | np.int64]
 
@@ -82,10 +87,12 @@ def normalise_request(
     TypeError
         `indices` or `offsets` is no dense array with data, or isn't int32 or int64.
     ValueError
-        The dimensions don't fit together, an offset is out of order or out of range, or `mode` or
-        `num_embeddings` is no legal value.
+        The dimensions don't fit together, an offset is out of order or out of range, there are more
+        indices or bags than the access unit can count, or `mode` or `num_embeddings` is no legal
+        value.
     IndexError
-        An index is outside the table, whether it belongs to a bag or not.
+        An index is outside the table, whether it belongs to a bag or not, or is a row that the
+        access unit can't name.
     NotImplementedError
         A legal mode or argument that isn't supported.
 
@@ -103,6 +110,7 @@ def normalise_request(
     if num_embeddings < 0:
         raise ValueError(f"num_embeddings must be at least 0, not {num_embeddings}")
     index_array = _as_integer_array("indices", indices, table_name)
+    _check_count("indices", index_array.size, table_name)
 
     if index_array.ndim == 2:
         if offsets is not None:
@@ -111,6 +119,7 @@ def normalise_request(
                 f"{_type_name(offsets)} (table {table_name!r})"
             )
         num_bags, length = index_array.shape
+        _check_count("rows of indices", num_bags, table_name)  # more than indices if L is 0
         row_pointers = np.arange(num_bags + 1, dtype=np.int64) * length
     elif index_array.ndim == 1:
         if offsets is None:
@@ -119,6 +128,7 @@ def normalise_request(
                 f"(table {table_name!r})"
             )
         offset_array = _as_integer_array("offsets", offsets, table_name)
+        _check_count("offsets", offset_array.size, table_name)
         row_pointers = _row_pointers(
             offset_array, index_array.size, include_last_offset, table_name
         )
@@ -188,6 +198,15 @@ def _as_integer_array(argument: str, value: Any, table_name: str) -> IndexArray:
     return array
 
 
+def _check_count(what: str, count: int, table_name: str) -> None:
+    """Refuse more than the access unit can count; before anything reads or copies that many."""
+    if count > _LARGEST_VALUE:
+        raise ValueError(
+            f"{what} must be at most {_LARGEST_VALUE}, the largest {VALUE_WIDTH_BITS}-bit value of "
+            f"the access unit, not {count}; split the request (table {table_name!r})"
+        )
+
+
 def _refuse_dtype(argument: str, dtype: str, table_name: str) -> NoReturn:
     raise TypeError(
         f"{argument} must be of dtype int32 or int64, not {dtype}; nothing is cast "
@@ -236,11 +255,15 @@ def _row_pointers(
 
 def _check_indices(indices: IndexArray, num_embeddings: int, table_name: str) -> None:
     """Refuse the first index outside the table; Python's integers, so no width can overflow."""
-    if indices.size == 0 or (int(indices.min()) >= 0 and int(indices.max()) < num_embeddings):
+    rows = min(num_embeddings, _LARGEST_VALUE + 1)
+    if indices.size == 0 or (int(indices.min()) >= 0 and int(indices.max()) < rows):
         return
-    bad = (indices < 0) | (indices.astype(np.int64) >= num_embeddings)
+    bad = (indices < 0) | (indices.astype(np.int64) >= rows)
     position = np.unravel_index(int(bad.argmax()), bad.shape)
+    rule = f"[0, {rows}), the rows of table {table_name!r}"
+    if rows < num_embeddings:
+        rule += " that the access unit can name"
     raise IndexError(
-        f"indices[{', '.join(str(p) for p in position)}] must be in [0, {num_embeddings}), the "
-        f"rows of table {table_name!r}, not {int(indices[position])}"
+        f"indices[{', '.join(str(p) for p in position)}] must be in {rule}, "
+        f"not {int(indices[position])}"
     )

@@ -79,6 +79,15 @@ def test_sizes_that_an_export_excludes_are_refused(limit: list[Any], message: st
         make_request(program, (INDICES, OFFSETS))
 
 
+def test_size_of_the_export_comes_before_the_rules_of_a_request() -> None:
+    program = bag_program(TABLE)
+    program = replace(program, model={**program.model, "size_limits": [["indices", 0, 4, 4]]})
+    with pytest.raises(ValueError, match=r"^indices\.shape\[0\] must be 4, "):
+        make_request(program, (np.array([99, 99]), OFFSETS))
+    with pytest.raises(TypeError, match=r"^indices must be a NumPy array"):
+        make_request(program, ([1, 2], OFFSETS))
+
+
 def test_sizes_that_an_export_allows_pass() -> None:
     program = bag_program(TABLE)
     limits = [["indices", 0, 3, 3], ["offsets", 0, 0, None], ["indices", 1, 7, 7]]

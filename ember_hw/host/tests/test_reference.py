@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ember_hw.host import reference
-from ember_hw.host.reference import bit_equal, error_bound, exact, true
+from ember_hw.host.reference import bit_equal, count_mismatches, error_bound, exact, true
 from ember_hw.host.request import LookupRequest, normalise_request
 from ember_hw.host.tests.cases import CASES, Case
 
@@ -140,6 +140,22 @@ def test_bit_equal(left, right, same):
 
 def test_bit_equal_tells_dtypes_apart():
     assert not bit_equal(np.zeros(1, np.float32), np.zeros(1, np.float64))
+
+
+def test_mismatches_are_bags_not_elements():
+    expected = CASES[0].expected()
+    assert count_mismatches(expected, expected) == 0
+    pooled = expected.copy()
+    pooled[1] += 1
+    pooled[3, 2] = np.nan
+    assert count_mismatches(pooled, expected) == 2
+    assert count_mismatches(expected[:0], expected[:0]) == 0
+
+
+def test_mismatches_of_another_shape_are_refused():
+    text = "pooled rows must be of shape (3, 2), not (3, 1)"
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        count_mismatches(np.zeros((3, 1), np.float32), np.zeros((3, 2), np.float32))
 
 
 @pytest.mark.parametrize("num_bags", [1, 943, 50_000], ids=["one", "943", "50000"])

@@ -213,12 +213,36 @@ def test_lookup_in_a_zero_row_table_is_refused():
         _request(_ints(0), _ints(0), num_embeddings=0)
 
 
-def test_int32_indices_of_a_table_over_2_to_31_rows():
-    request = _request(_ints(2**31 - 1, dtype=INT32), _ints(0), num_embeddings=2**33)
-    assert request.indices.tolist() == [2**31 - 1]
-    text = f"indices[1] must be in [0, {2**33}), the rows of table 'user', not -5"
-    with _refuses(IndexError, text):
-        _request(_ints(1, -5, dtype=INT32), _ints(0), num_embeddings=2**33)
+def test_rows_from_2_to_31_on_have_no_name_in_the_access_unit():
+    last = _ints(2**31 - 1, dtype=INT32)
+    assert _request(last, _ints(0), num_embeddings=2**33).indices.tolist() == [2**31 - 1]
+    rule = f"[0, {2**31}), the rows of table 'user' that the access unit can name"
+    for index, dtype in ((-5, INT32), (2**31, INT64)):
+        with _refuses(IndexError, f"indices[1] must be in {rule}, not {index}"):
+            _request(_ints(1, index, dtype=dtype), _ints(0), num_embeddings=2**33)
+
+
+def _as_many_as(count: int) -> np.ndarray:
+    """Zeros that take no memory."""
+    return np.broadcast_to(INT64(0), count)
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets", "what"),
+    [
+        (_as_many_as(2**31), _ints(0), "indices"),
+        (_ints(), _as_many_as(2**31), "offsets"),
+        (_as_many_as(2**31).reshape(2**16, 2**15), None, "indices"),
+        (np.zeros((2**31, 0), INT64), None, "rows of indices"),
+    ],
+)
+def test_more_than_the_access_unit_counts_is_refused_at_once(indices, offsets, what):
+    text = (
+        f"{what} must be at most 2147483647, the largest 32-bit value of the access unit, "
+        "not 2147483648; split the request (table 'user')"
+    )
+    with _refuses(ValueError, text):
+        _request(indices, offsets)
 
 
 def test_negative_num_embeddings_is_refused():
