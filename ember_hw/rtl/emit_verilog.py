@@ -81,4 +81,9 @@ def emit_verilog(config: AcceleratorConfig) -> str:
     The top module is `access_unit`, its clock `clk`, its synchronous reset `rst`. The text depends
     on the config alone.
     """
-    return verilog.convert(FlatAccessUnit(config=config), name=TOP_NAME, strip_internal_attrs=True)
+    return verilog.convert(
+        FlatAccessUnit(config=config),
+        name=TOP_NAME,
+        emit_src=False,  # source locations would bring paths of this machine
+        strip_internal_attrs=True,
+    )

@@ -13,7 +13,7 @@ from ember_hw.rtl.slots import inherited_slot
 from ember_hw.rtl.tests.harness import CONFIG, Bench, ReadMemory, stamp, unpack
 
 OFFSETS, INDICES, TABLE = 0x1000, 0x2000, 0x10_0000
-PITCH, ROWS = 32, 500
+PITCH, ROWS = 64, 500
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,27 @@ def test_random_bags_under_stalls(seed: int, stall: float):
     assert len(machine.irqs) == 2
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"streams_per_unit": 1, "row_entries": 1, "bundle_scalars": 1, "outstanding_reads": 2}
+        | {"max_burst_beats": 1},
+        {"traversal_units": 3, "streams_per_unit": 3, "data_width_bits": 512}
+        | {"address_width_bits": 56, "row_entries": 5, "exports": 9},
+        {"outstanding_reads": 512},
+    ],
+    ids=["least", "wide", "more tags than places"],
+)
+def test_configs_far_from_the_usual(changes: dict):
+    config = CONFIG.with_changes(**changes)
+    machine = Machine(config=config, seed=8, stall=0.2, latency=(2, 9), interleave=True)
+
+    async def scenario(ctx):
+        assert (await machine.launch(ctx, GOOD)).agrees(GOOD, config)
+
+    _run(machine, scenario)
+
+
 def test_a_program_follows_another():
     machine = Machine(latency=(8, 8))
 

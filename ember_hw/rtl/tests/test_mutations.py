@@ -12,15 +12,15 @@ from ember_hw.registers import State
 from ember_hw.rtl.emit_verilog import emit_verilog
 from ember_hw.rtl.tests import mutations
 from ember_hw.rtl.tests.harness import CONFIG, refuses
-from ember_hw.rtl.tests.machine import Bags, Machine, Outcome
+from ember_hw.rtl.tests.machine import TABLE, Bags, Machine, Outcome
 from ember_hw.rtl.tests.mutations import MUTATIONS, Shows, mutated, mutated_verilog
 
 #: Indices over several lines, bags with and without lookups.
 BAGS = Bags((tuple(range(30)), (), (7,), (499, 2)))
 #: A row that is not there.
 OUTSIDE = Bags(((3, 500),))
-#: Rows of four beats, every 128th of which crosses a page if it lies two beats before one.
-CROSSING = Bags(((127, 128, 255),), changes=(("row0", "base", 0x10_0010),))
+#: The first row has three beats, two of them before the end of a page.
+CROSSING = Bags(((0, 1, 2),), changes=(("row0", "base", TABLE + 0xFF0),))
 
 
 def _run(bags: Bags, seed: int = 1) -> Outcome:
