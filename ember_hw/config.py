@@ -21,7 +21,7 @@ _DATA_WIDTHS_BITS = (64, 128, 256, 512)
 
 # name: (least, most). Reasons for the odd ones stand with the field.
 _RANGES: dict[str, tuple[int, int]] = {
-    "address_width_bits": (32, 64),
+    "address_width_bits": (32, 56),
     "traversal_units": (1, 4),
     "streams_per_unit": (1, 8),
     "row_entries": (1, 8),
@@ -48,7 +48,7 @@ class AcceleratorConfig:
     data_width_bits : int
         Width of the memory port and of the row queue: 64, 128, 256 or 512.
     address_width_bits : int
-        Width of byte addresses, 32 to 64.
+        Width of byte addresses, 32 to 56: host and interpreter reckon with them in 64-bit integers.
     traversal_units : int
         Hardware loops, outermost first, 1 to 4.
     streams_per_unit : int

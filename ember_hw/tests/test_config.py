@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ember_hw.config import PRESETS, AcceleratorConfig
 
 RANGES = {
-    "address_width_bits": (32, 64),
+    "address_width_bits": (32, 56),
     "traversal_units": (1, 4),
     "streams_per_unit": (1, 8),
     "row_entries": (1, 8),

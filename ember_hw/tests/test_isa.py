@@ -36,7 +36,7 @@ PATHS = (
     "unit2, unit2.stream0, unit2.stream1, row0, row1, issue"
 )
 LARGEST = AcceleratorConfig(
-    address_width_bits=64,
+    address_width_bits=56,
     traversal_units=4,
     streams_per_unit=8,
     row_entries=8,
