@@ -107,12 +107,27 @@ class ExecuteSide:
         for callback in self._callbacks:
             self._check(callback, microcode)
         self._variables = Variables(self._initial)
+        self._sent_as_scalars: set[str] = set()
         self._outputs = self._make_outputs(outputs)
         self._pending: Chunk | None = None
         self._is_done = False
         self.bundles = 0
         self.row_beats = 0
         self.rows = 0
+
+    @property
+    def lookups(self) -> int:
+        """Lookups that reached the outputs so far, in as many parts as the program sends."""
+        return sum(output.calls // output.parts for output in self._outputs.values())
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of the table that came as scalars of bundles instead of rows (opt level 0)."""
+        return sum(
+            output.calls * _ELEMENT_BYTES
+            for symbol, output in self._outputs.items()
+            if symbol in self._sent_as_scalars
+        )
 
     def consume(self, chunk: Chunk) -> None:
         """Run all bundles whose rows have arrived; keep the rest for the next chunk.
@@ -302,7 +317,11 @@ class ExecuteSide:
                 raise ProgramError(f"output {symbol!r} must be written by one callback, not two")
             number: int = parameters["value"]
             value = callback.operands[number]
-            columns = self._entries[value.index].columns if value.kind == "row" else 1
+            if value.kind == "row":
+                columns = self._entries[value.index].columns
+            else:
+                columns = 1
+                self._sent_as_scalars.add(symbol)
             outputs[symbol] = Output(symbol, *shapes[symbol], part_columns=columns)
         for symbol in shapes:
             if symbol not in outputs:
@@ -330,8 +349,9 @@ def unpack_bundles(
         Scalars.
     """
     count, width = bundles.shape[0], config.bundle_bytes + 8
-    padded = np.zeros((count, width), np.uint8)
-    padded[:, : config.bundle_bytes] = bundles
+    # One row to spare: NumPy refuses a view into an empty buffer, and a chunk may have no bundle.
+    padded = np.zeros((count + 1, width), np.uint8)
+    padded[:count, : config.bundle_bytes] = bundles
 
     def bits(first: int, number: int) -> NDArray[np.uint32]:
         words = np.ndarray((count,), "<u8", padded, first // 8, (width,))

@@ -277,3 +277,10 @@ def test_bundles_are_unpacked_as_they_were_packed(preset: str, traversal_units: 
     found_events, found_scalars = unpack_bundles(packed, config)
     assert np.array_equal(found_events, events)
     assert np.array_equal(found_scalars, scalars)
+
+
+def test_no_bundle_is_unpacked_to_none() -> None:
+    config = AcceleratorConfig.preset("tiny")
+    events, scalars = unpack_bundles(np.zeros((0, config.bundle_bytes), np.uint8), config)
+    assert events.shape == (0,)
+    assert scalars.shape == (0, config.bundle_scalars)
