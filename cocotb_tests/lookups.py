@@ -10,12 +10,14 @@ import numpy as np
 from cocotb_tests.drivers import Bench
 from cocotb_tests.monitors import Seen
 from cocotb_tests.plan import Plan
-from cocotb_tests.scoreboard import check_counters, check_pooled, check_queues
+from cocotb_tests.scoreboard import check_counters, check_pooled, check_queues, interpret
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError
 from ember_hw.host.launch import NUM_BAGS, Launch, LoadedProgram
 from ember_hw.host.tests.cases import CASES, Case
 from ember_hw.host.tests.programs import bag_program
+from ember_hw.registers import FaultCode
 
 #: A case of three bags, one of them empty, that runs in a few hundred cycles.
 GOOD = next(case for case in CASES if case.name == "empty_middle")
@@ -91,3 +93,13 @@ async def end_and_check(bench: Bench, launch: Launch, case: Case) -> Seen:
     Plan(launch).check(seen.reads)
     check_counters(launch, seen, await bench.counters())
     return seen
+
+
+def expected_fault(launch: Launch) -> tuple[FaultCode, int, int, int]:
+    """Return code, unit, stream and address of the fault by which the interpreter stops."""
+    try:
+        interpret(launch)
+    except DeviceError as error:
+        assert error.code is not None
+        return FaultCode(error.code), error.unit or 0, error.stream or 0, error.address or 0
+    raise AssertionError("the interpreter must stop with a fault")

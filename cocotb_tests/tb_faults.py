@@ -1,0 +1,251 @@
+"""Programs that are stopped, by a fault, an abort or a reset, and the good program after each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import ClockCycles
+
+from cocotb_tests.drivers import Bench, bench_test
+from cocotb_tests.lookups import (
+    GOOD,
+    case_named,
+    end_and_check,
+    expected_fault,
+    launch_case,
+    run_and_check,
+    with_indices,
+)
+from cocotb_tests.plan import Plan
+from cocotb_tests.responder import ReadResponder
+from cocotb_tests.scoreboard import check_queues
+from ember_hw.host.launch import Launch
+from ember_hw.isa import ISA_VERSION, Microcode
+from ember_hw.registers import NO_UNIT, FaultCode, State
+from ember_hw.rtl.axi import Response
+
+#: Cycles from the start to an abort or a reset: loops filling, lines, rows, the end.
+_CYCLES = (0, 1, 7, 20, 33, 45, 52, 60, 75, 97, 130, 180, 260, 400)
+
+
+def _with_microcode(launch: Launch, record: str, **fields: int) -> Launch:
+    changes = {(record, name): value for name, value in fields.items()}
+    return replace(launch, microcode=launch.microcode.with_fields(changes))
+
+
+async def _stops_as_the_interpreter(bench: Bench, launch: Launch, good: Launch) -> None:
+    """Run a program that faults; what it delivered must be the beginning of the good one."""
+    await bench.begin(launch)
+    seen = await bench.end(State.FAULTED)
+    assert await bench.fault() == expected_fault(launch)
+    check_queues(good, seen, is_whole=False)
+    await run_and_check(bench, good, case_named("lengths_mixed"))
+    assert await bench.fault() == (FaultCode.NONE, 0, 0, 0)
+
+
+@bench_test
+@cocotb.parametrize(offset=(0, 17, -1), index=(50, -1, (1 << 31) - 1), opt_level=(3, 1))
+async def test_index_out_of_range(dut: Any, offset: int, index: int, opt_level: int) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=opt_level)
+    count = len(case_named("lengths_mixed").indices)
+    await _stops_as_the_interpreter(bench, with_indices(good, {offset % count: index}), good)
+
+
+@bench_test
+@cocotb.parametrize(index=(1 << 31, -(1 << 31) - 1, 1 << 40))
+async def test_index_too_wide(dut: Any, index: int) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(case_named("lengths_mixed"), bench.config)
+    await _stops_as_the_interpreter(bench, with_indices(good, {11: index}), good)
+
+
+@bench_test
+@cocotb.parametrize(unit=(0, 1))
+async def test_stream_out_of_bounds(dut: Any, unit: int) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(case_named("lengths_mixed"), bench.config)
+    record = f"unit{unit}.stream0"
+    short = good.microcode.get(record, "region_bytes") - 8
+    bad = _with_microcode(good, record, region_bytes=short)
+    await _stops_as_the_interpreter(bench, bad, good)
+
+
+@bench_test
+async def test_row_part_begins_beyond_the_row(dut: Any) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=1)
+    bad = _with_microcode(good, "row0", clip=good.microcode.get("row0", "clip") - 8)
+    await bench.begin(bad)
+    await bench.end(State.FAULTED)
+    assert await bench.fault() == expected_fault(bad)
+    await run_and_check(bench, good, case_named("lengths_mixed"))
+
+
+@bench_test
+@cocotb.parametrize(
+    fault=("version", "no_unit", "hole", "step", "length"),
+)
+async def test_program_that_may_not_start(dut: Any, fault: str) -> None:
+    """It reads nothing and delivers nothing."""
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(GOOD, bench.config)
+    code = FaultCode.ILLEGAL_MICROCODE
+    match fault:
+        case "version":
+            code = FaultCode.BAD_VERSION
+            bad = _with_microcode(good, "header", version=ISA_VERSION + 1)
+        case "no_unit":
+            bad = replace(good, microcode=Microcode(bench.config))
+        case "hole":
+            bad = _with_microcode(good, "unit0", enable=0)
+        case "step":
+            bad = _with_microcode(good, "unit1", step=0)
+        case _:
+            bad = _with_microcode(good, "row0", length=0)
+    await bench.begin(bad)
+    seen = await bench.end(State.FAULTED)
+    assert await bench.fault() == (code, NO_UNIT, 0, 0)
+    assert not (seen.reads or seen.bundles or seen.row_beats)
+    await run_and_check(bench, good, GOOD)
+
+
+@bench_test
+@cocotb.parametrize(what=("offsets", "indices", "row"))
+async def test_memory_answers_slverr(dut: Any, what: str) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    lookup = case_named("length_17")
+    launch = launch_case(lookup, bench.config)
+    plan = Plan(launch)
+    if what == "row":
+        bursts = [burst for burst in plan.bursts if plan.bursts.count(burst) == 1]
+        address, beats = bursts[len(bursts) // 2]
+        bad = address + (beats - 1) * bench.config.bus_bytes
+        where = (NO_UNIT, NO_UNIT)
+    else:
+        unit = 0 if what == "offsets" else 1
+        address = bad = plan.lines[unit * bench.config.streams_per_unit][-1]
+        where = (unit, 0)
+    await bench.begin(launch, bad=[bad])
+    seen = await bench.end(State.FAULTED)
+    assert await bench.fault() == (FaultCode.READ_SLAVE_ERROR, *where, address)
+    check_queues(launch, seen, is_whole=False)
+    await run_and_check(bench, launch, lookup)
+
+
+@bench_test
+@cocotb.parametrize(cycles=_CYCLES)
+async def test_abort(dut: Any, cycles: int) -> None:
+    """At any cycle: what was delivered is right, and the program after it too, without a reset."""
+    bench = Bench(dut, stall_share=0.1)
+    await bench.reset()
+    lookup = case_named("lengths_mixed")
+    launch = launch_case(lookup, bench.config)
+    await bench.begin(launch)
+    await ClockCycles(dut.clk, cycles + 1)
+    await bench.abort()
+    state = await bench.state_is(State.DONE, State.FAULTED)
+    if state is State.FAULTED:
+        seen = await bench.end(State.FAULTED)
+        assert await bench.fault() == (FaultCode.ABORTED, NO_UNIT, 0, 0)
+        check_queues(launch, seen, is_whole=False)
+    else:  # the program was quicker
+        assert cycles > 100
+        await end_and_check(bench, launch, lookup)
+    await run_and_check(bench, launch, lookup)
+
+
+@bench_test
+async def test_abort_of_nothing_does_nothing(dut: Any) -> None:
+    bench = Bench(dut)
+    await bench.reset()
+    launch = launch_case(GOOD, bench.config)
+    for wanted in (State.IDLE, State.DONE):
+        await bench.abort()
+        await ClockCycles(dut.clk, 50)
+        assert await bench.state() is wanted
+        assert bench.monitor.clear().irqs == 0
+        await run_and_check(bench, launch, GOOD)
+
+
+@bench_test
+@cocotb.parametrize(cycles=_CYCLES)
+async def test_reset(dut: Any, cycles: int) -> None:
+    """At any cycle, together with the memory: nothing of the program before it is left."""
+    bench = Bench(dut, stall_share=0.1)
+    await bench.reset()
+    lookup = case_named("lengths_mixed")
+    other = case_named("dim_17")
+    await bench.begin(launch_case(lookup, bench.config))
+    await ClockCycles(dut.clk, cycles + 1)
+    await bench.reset()
+    assert await bench.fault() == (FaultCode.NONE, 0, 0, 0)
+    await run_and_check(bench, launch_case(other, bench.config), other)
+
+
+@bench_test
+@cocotb.parametrize(stops=("fault", "abort"))
+async def test_entry_that_was_shown_stays_until_it_is_taken(dut: Any, stops: str) -> None:
+    """The monitor holds VALID and payload; the unit drains until both queues' entries are taken."""
+    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, stall_share=0.5)
+    bench = Bench(dut, stall_share=0.0, memory=memory)
+    await bench.reset()
+    lookup = case_named("lengths_mixed")
+    good = launch_case(lookup, bench.config)
+    bench.bundles.pause = bench.rows.pause = True
+    await bench.begin(good)
+    while not dut.m_axis_row_tvalid.value:
+        await ClockCycles(dut.clk, 1)
+    if stops == "fault":  # of the reads that are in flight now
+        memory.errors = lambda beat_address: Response.SLAVE_ERROR
+    await ClockCycles(dut.clk, 200)
+    memory.errors = lambda beat_address: Response.OKAY
+    if stops == "abort":
+        await bench.abort()
+    assert await bench.state() is State.DRAINING
+    assert dut.m_axis_bundle_tvalid.value
+    assert dut.m_axis_row_tvalid.value
+    bench.bundles.pause = False
+    await ClockCycles(dut.clk, 100)
+    assert await bench.state() is State.DRAINING
+    assert not dut.m_axis_bundle_tvalid.value
+    bench.rows.pause = False
+    seen = await bench.end(State.FAULTED)
+    assert (len(seen.bundles), len(seen.row_beats)) == (1, 1)
+    check_queues(good, seen, is_whole=False)
+    await run_and_check(bench, good, lookup)
+
+
+@bench_test
+async def test_many_programs_of_which_some_fail(dut: Any) -> None:
+    random = np.random.default_rng(cocotb.RANDOM_SEED)
+    bench = Bench(dut)
+    await bench.reset()
+    lookup = case_named("lengths_mixed")
+    good = launch_case(lookup, bench.config)
+    for _ in range(12):
+        bench.set_stalls(float(random.choice([0.0, 0.2, 0.6])))
+        match random.choice(["good", "index", "abort"]):
+            case "good":
+                await run_and_check(bench, good, lookup)
+            case "index":
+                bad = with_indices(good, {int(random.integers(0, 61)): 50})
+                await bench.begin(bad)
+                check_queues(good, await bench.end(State.FAULTED), is_whole=False)
+                assert await bench.fault() == expected_fault(bad)
+            case _:
+                await bench.begin(good)
+                await ClockCycles(dut.clk, int(random.integers(1, 100)))
+                await bench.abort()
+                await bench.state_is(State.FAULTED, State.DONE)
+                await bench.end(await bench.state())
+    await run_and_check(bench, good, lookup)
