@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
@@ -15,7 +17,7 @@ OTHER = Bags(((), (8, 9, 10, 8, 1)), row_bytes=32)
 
 
 def _random_bags(seed: int, count: int) -> Bags:
-    dice = Machine(seed=seed).random
+    dice = random.Random(seed)
     sizes = [dice.choice([0, 1, 1, 2, 6]) for _ in range(count)]
     bags = tuple(tuple(dice.randrange(500) for _ in range(size)) for size in sizes)
     return Bags(bags, dice.choice([1, 8, 20, 32]), dice.choice(list(ElementSize)[1:]))

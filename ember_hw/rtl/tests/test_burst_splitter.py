@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ember_hw import isa
@@ -74,12 +76,12 @@ def test_the_longest_row():
 
 @pytest.mark.parametrize("seed", [4, 5])
 def test_random_rows_with_hints_under_stalls(seed: int):
-    bench = Bench(BurstSplitter(config=NARROW), seed=seed)
+    dice = random.Random(seed)
     rows = [
         _descriptor(
-            bench.random.randrange(0, 1 << 14, 8),
-            bench.random.randrange(1, 200),
-            bench.random.choice(list(isa.Hint)),
+            dice.randrange(0, 1 << 14, 8),
+            dice.randrange(1, 200),
+            dice.choice(list(isa.Hint)),
         )
         for _ in range(60)
     ]
