@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -150,6 +151,28 @@ class StallingSink:
         _check_probability(self, "stall_probability")
         _check_probability(self, "freeze_probability")
         _check_at_least(self, "freeze_cycles", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """A window of cycles to write to a VCD file, a few kilobytes each.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    first_cycle, end_cycle : int
+        The cycles [first_cycle, end_cycle), counted from the start of the program.
+    """
+
+    path: Path
+    first_cycle: int = 0
+    end_cycle: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Check the window."""
+        _check_at_least(self, "first_cycle", 0)
+        _check_at_least(self, "end_cycle", self.first_cycle + 1)
 
 
 Memory = IdealMemory | TestMemory

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -10,7 +11,7 @@ from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.execute import Chunk, ExecuteSide
-from ember_hw.host.launch import OUTPUT, Launch, LoadedProgram, is_torch, make_request
+from ember_hw.host.launch import OUTPUT, Launch, LoadedProgram, is_torch, make_request, named_inputs
 from ember_hw.host.report import Report, config_facts
 
 #: Module of each backend; it has a class `Backend`. Imported when a device is opened.
@@ -30,6 +31,8 @@ class Backend(Protocol):
     #: Memory model and execute side that drains the queues, as the report names them.
     memory: str
     sink: str
+    #: Cycles that the latest launch has taken so far; None where there is no clock.
+    cycles: int | None
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
         """Run a launch and yield what its queues deliver.
@@ -45,7 +48,10 @@ class Backend(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return the attributes of `Report` that the backend counted in the latest launch."""
+        """Return the attributes of `Report` that the backend counted in the latest launch.
+
+        `useful_bytes` is always among them: those of rows.
+        """
         ...
 
     def close(self) -> None:
@@ -117,7 +123,13 @@ class Device:
         """
         self.load(program)
 
-    def run(self, program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> Any:
+    def run(
+        self,
+        program: Program,
+        inputs: Sequence[Any] | Mapping[str, Any],
+        *,
+        progress: Callable[[int, int, int | None], None] | None = None,
+    ) -> Any:
         """Run a program.
 
         Parameters
@@ -127,6 +139,9 @@ class Device:
         inputs : sequence or mapping
             `(indices, offsets)` or `(indices,)`, int32 or int64, NumPy or torch, in the order of
             the module's arguments or by their names.
+        progress : callable, optional
+            Told from time to time: lookups pooled, lookups in all, cycles so far (None without a
+            clock).
 
         Returns
         -------
@@ -140,7 +155,8 @@ class Device:
         TypeError, ValueError, IndexError
             The inputs break a rule of `normalise_request`. The device wasn't touched.
         DeviceError
-            The access unit stopped on a fault; the next run is not affected.
+            The access unit stopped on a fault, or what came doesn't add up to the request; the
+            next run is not affected.
         """
         backend = self._open()
         self._report = None
@@ -150,17 +166,27 @@ class Device:
             self.reload(program)
         loaded = self._loaded
         assert loaded is not None
-        request = make_request(program, inputs)
+        given = named_inputs(program, inputs)
+        request = make_request(program, given)
+        lookups = int(request.offsets[-1])
         launch = loaded.launch(request)
         model: Mapping[str, Any] = program.model
         shape = (request.num_bags, model["embedding_dim"])
         side = ExecuteSide(program.callbacks, launch.microcode, {OUTPUT: shape})
         for chunk in backend.execute(launch):
             side.consume(chunk)
+            if progress is not None:
+                progress(side.lookups, lookups, backend.cycles)
         pooled = side.finish()[OUTPUT]
+        if side.lookups != lookups:
+            raise DeviceError(
+                f"lookups that reached the pooled rows must be the {lookups} of the request, "
+                f"not {side.lookups}"
+            )
 
         counted = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
         facts: dict[str, Any] = {**counted, **backend.facts()}
+        facts["useful_bytes"] += side.element_bytes
         for name, value in counted.items():
             if facts[name] != value:
                 raise DeviceError(
@@ -172,14 +198,13 @@ class Device:
             backend=self.name,
             memory=backend.memory,
             sink=backend.sink,
-            lookups=int(request.offsets[-1]),
+            lookups=lookups,
             seed=program.seed,
             versions=dict(program.versions),
             **config_facts(self.config),
             **facts,
         )
-        indices = inputs[model["indices_name"]] if isinstance(inputs, Mapping) else None
-        if is_torch(indices if indices is not None else next(iter(inputs))):
+        if is_torch(given[model["indices_name"]]):
             import torch
 
             return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
@@ -210,6 +235,7 @@ def open_device(
     config: AcceleratorConfig | None = None,
     memory: Any = "ideal",
     sink: Any = "ideal",
+    progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Device:
     """Open a device.
@@ -226,11 +252,15 @@ def open_device(
     sink : str or sink model
         The execute side that drains the queues: "ideal", "core-like", or an object of
         `ember_hw.sim.options`.
+    progress : callable, optional
+        Told in a sentence what a long preparation, such as compiling a model, does next.
     **options
         What the backend's class `Backend` takes besides.
 
     Raises
     ------
+    TypeError
+        The backend has no option of that name.
     ValueError
         There is no backend, memory or sink of that name.
     ToolError
@@ -239,5 +269,14 @@ def open_device(
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     module = import_module(BACKENDS[backend])
+    named = ("config", "memory", "sink", "progress")
+    legal = [name for name in inspect.signature(module.Backend).parameters if name not in named]
+    for option in options:
+        if option not in legal:
+            raise TypeError(
+                f"option of backend {backend!r} must be {' or '.join(legal) or 'left out'}, "
+                f"not {option!r}"
+            )
     chosen = AcceleratorConfig() if config is None else config
-    return Device(backend, module.Backend(chosen, memory=memory, sink=sink, **options))
+    opened = module.Backend(chosen, memory=memory, sink=sink, progress=progress, **options)
+    return Device(backend, opened)

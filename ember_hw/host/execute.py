@@ -123,11 +123,7 @@ class ExecuteSide:
     @property
     def element_bytes(self) -> int:
         """Bytes of the table that came as scalars of bundles instead of rows (opt level 0)."""
-        return sum(
-            output.calls * _ELEMENT_BYTES
-            for symbol, output in self._outputs.items()
-            if symbol in self._sent_as_scalars
-        )
+        return _ELEMENT_BYTES * sum(self._outputs[s].calls for s in self._sent_as_scalars)
 
     def consume(self, chunk: Chunk) -> None:
         """Run all bundles whose rows have arrived; keep the rest for the next chunk.
@@ -317,10 +313,8 @@ class ExecuteSide:
                 raise ProgramError(f"output {symbol!r} must be written by one callback, not two")
             number: int = parameters["value"]
             value = callback.operands[number]
-            if value.kind == "row":
-                columns = self._entries[value.index].columns
-            else:
-                columns = 1
+            columns = self._entries[value.index].columns if value.kind == "row" else 1
+            if value.kind == "scalar":
                 self._sent_as_scalars.add(symbol)
             outputs[symbol] = Output(symbol, *shapes[symbol], part_columns=columns)
         for symbol in shapes:

@@ -54,6 +54,13 @@ class Output:
     part_columns : int
         Width of the parts that calls add. A last part that is cut short is held in full, so its
         lanes beyond `columns` are padding, whatever the queue held there.
+
+    Attributes
+    ----------
+    parts : int
+        Parts of a row: calls that one lookup takes.
+    calls : int
+        Additions so far.
     """
 
     def __init__(self, symbol: str, rows: int, columns: int, part_columns: int) -> None:
@@ -62,6 +69,7 @@ class Output:
         self.columns = columns
         self.part_columns = part_columns
         self.parts = -(-columns // part_columns)
+        self.calls = 0
         self._sums = np.zeros((rows, self.parts * part_columns), np.float32)
 
     def add(
@@ -96,6 +104,7 @@ class Output:
                 f"rows added to output {self.symbol!r} must be {self.columns} elements long, "
                 f"not {self.part_columns}"
             )
+        self.calls += keys.size
         add_in_order(self._sums.reshape(self.rows * self.parts, self.part_columns), cells, values)
 
     def result(self) -> NDArray[np.float32]:

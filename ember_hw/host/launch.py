@@ -106,8 +106,8 @@ class LoadedProgram:
         return Launch(program.bind(environment), tuple(regions), program.callbacks)
 
 
-def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> LookupRequest:
-    """Check the inputs of a run.
+def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a run by name.
 
     Parameters
     ----------
@@ -121,10 +121,6 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
     ------
     ProgramError
         The inputs don't match the program's arguments.
-    ValueError
-        A size is one that the program was not exported for.
-    TypeError, ValueError, IndexError
-        As `normalise_request`.
     """
     model: Mapping[str, Any] = program.model
     names: list[str] = list(model["input_names"])
@@ -142,6 +138,30 @@ def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
             raise ProgramError(f"{rule}, not {name!r}")
     if model["indices_name"] not in given:
         raise ProgramError(f"{rule}, and {model['indices_name']!r} must not be left out")
+    return given
+
+
+def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> LookupRequest:
+    """Check the inputs of a run.
+
+    Parameters
+    ----------
+    program : Program
+        Says what its inputs are.
+    inputs : sequence or mapping
+        As `named_inputs` takes them.
+
+    Raises
+    ------
+    ProgramError
+        As `named_inputs`.
+    ValueError
+        A size is one that the program was not exported for.
+    TypeError, ValueError, IndexError
+        As `normalise_request`.
+    """
+    model: Mapping[str, Any] = program.model
+    given = named_inputs(program, inputs)
     _check_sizes(model.get("size_limits", ()), given)
     return normalise_request(
         given[model["indices_name"]],

@@ -47,8 +47,11 @@ class Report:
         Rows that the request pooled.
     bundles, row_beats : int
         What came through the queues.
-    rows, useful_bytes : int or None
-        Rows (or parts of rows) asked for and their bytes.
+    rows : int or None
+        Rows (or parts of rows) asked for.
+    useful_bytes : int or None
+        Bytes of the table that reached the execute side: those of the rows and, at opt level 0, of
+        the elements, which travel as scalars of bundles. So the levels compare on one measure.
     cycles, index_beats : int or None
         From start to done; beats of index lines. None where the backend has no clock: it claims
         no timing.
@@ -93,7 +96,7 @@ class Report:
 
     @property
     def utilisation(self) -> float | None:
-        """Useful row bytes over cycles x bus bytes, start to done; None without a clock."""
+        """Useful bytes over cycles x bus bytes, start to done; None without a clock."""
         if self.cycles is None or self.useful_bytes is None or self.cycles == 0:
             return None
         return self.useful_bytes / (self.cycles * self.bus_bytes)
@@ -122,6 +125,7 @@ class Report:
             ("program", self.program),
             ("backend", f"{self.backend}, memory {self.memory}, execute side {self.sink}"),
             ("config", f"{self.config} ({self.config_hash:#010x}), {8 * self.bus_bytes}-bit port"),
+            ("seed", "unknown" if self.seed is None else f"{self.seed}"),
             ("lookups", f"{self.lookups:,}"),
             ("bundles", f"{self.bundles:,}"),
             ("row beats", f"{self.row_beats:,}"),

@@ -1,8 +1,9 @@
 import re
+from pathlib import Path
 
 import pytest
 
-from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink, TestMemory
+from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink, TestMemory, Trace
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,14 @@ from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink
         (
             lambda: StallingSink(seed=1, freeze_cycles=-1),
             "freeze_cycles must be at least 0, not -1",
+        ),
+        (
+            lambda: Trace(path=Path("t.vcd"), first_cycle=-1),
+            "first_cycle must be at least 0, not -1",
+        ),
+        (
+            lambda: Trace(path=Path("t.vcd"), first_cycle=5, end_cycle=5),
+            "end_cycle must be at least 6, not 5",
         ),
     ],
 )

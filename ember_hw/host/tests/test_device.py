@@ -99,46 +99,6 @@ def test_reload_brings_in_new_values(device: Device) -> None:
     assert bit_equal(device.run(program, INPUTS), POOLED)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "error", "message"),
-    [
-        (
-            (np.array([1, 10]), np.array([0])),
-            IndexError,
-            "indices[1] must be in [0, 10), the rows of table 'weight', not 10",
-        ),
-        (
-            (np.array([1.0]), np.array([0])),
-            TypeError,
-            "indices must be of dtype int32 or int64, not float64; nothing is cast "
-            "(table 'weight')",
-        ),
-        (
-            (np.array([1]), np.array([1])),
-            ValueError,
-            "offsets[0] must be 0, not 1 (table 'weight')",
-        ),
-    ],
-)
-def test_bad_input_never_reaches_the_device_and_the_next_run_is_right(
-    inputs: Any, error: type[Exception], message: str
-) -> None:
-    launches: list[Launch] = []
-
-    class Recording(Backend):
-        def execute(self, launch: Launch) -> Iterator[Chunk]:
-            launches.append(launch)
-            return super().execute(launch)
-
-    device = Device("recording", Recording(CONFIG))
-    program = bag_program(TABLE)
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        device.run(program, inputs)
-    assert launches == []
-    assert bit_equal(device.run(program, INPUTS), POOLED)
-    assert len(launches) == 1
-
-
 def test_fault_is_an_error_and_the_next_run_is_right(device: Device) -> None:
     program = bag_program(TABLE)
     patches = [p for p in program.patches if p.field != "rows"]
@@ -162,6 +122,44 @@ def test_report_says_what_ran(device: Device) -> None:
     assert report.useful_bytes == 4 * 28
     assert report.cycles is None
     assert report.seed == 7
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_useful_bytes_are_those_of_the_rows_at_every_level(device: Device, opt_level: int) -> None:
+    device.run(bag_program(TABLE, opt_level), INPUTS)
+    assert device.report.useful_bytes == 4 * 28
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_progress_tells_of_lookups_at_every_level(device: Device, opt_level: int) -> None:
+    told: list[tuple[int, int, int | None]] = []
+    program = bag_program(TABLE, opt_level)
+    device.run(
+        program, INPUTS, progress=lambda done, total, cycles: told.append((done, total, cycles))
+    )
+    assert told[-1] == (4, 4, None)
+
+
+def test_torch_indices_behind_numpy_offsets_give_torch_out(device: Device) -> None:
+    program = bag_program(TABLE)
+    program = replace(program, model={**program.model, "input_names": ["offsets", "indices"]})
+    pooled = device.run(program, (INPUTS[1], torch.tensor(INPUTS[0])))
+    assert isinstance(pooled, torch.Tensor)
+    assert bit_equal(pooled.numpy(), POOLED)
+
+
+def test_lookup_that_gets_lost_is_an_error() -> None:
+    class Losing(Backend):
+        def execute(self, launch: Launch) -> Iterator[Chunk]:
+            for chunk in super().execute(launch):
+                kept = np.arange(chunk.events.size) != 2
+                yield Chunk(
+                    chunk.events[kept], chunk.scalars[kept], chunk.row_beats[1:], chunk.row_last[1:]
+                )
+
+    message = "lookups that reached the pooled rows must be the 4 of the request, not 3"
+    with pytest.raises(DeviceError, match=f"^{message}$"):
+        Device("losing", Losing(CONFIG)).run(bag_program(TABLE), INPUTS)
 
 
 def test_report_before_a_run_is_refused(device: Device) -> None:
@@ -204,3 +202,16 @@ def test_unknown_backend_is_refused() -> None:
     message = "backend must be one of interpreter, verilator, not 'gpu'"
     with pytest.raises(ValueError, match=f"^{message}$"):
         open_device("gpu")
+
+
+@pytest.mark.parametrize(
+    ("backend", "rule"),
+    [
+        ("interpreter", "left out"),
+        ("verilator", "seed or optimise or max_idle_cycles or trace"),
+    ],
+)
+def test_unknown_option_is_refused(backend: str, rule: str) -> None:
+    message = f"option of backend '{backend}' must be {rule}, not 'speed'"
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        open_device(backend, speed=9)

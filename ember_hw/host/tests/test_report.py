@@ -19,7 +19,7 @@ def timed_report() -> Report:
     return Report(
         program="bag",
         backend="verilator",
-        memory="ideal (latency 100)",
+        memory="ideal (latency 100 cycles)",
         sink="ideal",
         lookups=200,
         seed=7,

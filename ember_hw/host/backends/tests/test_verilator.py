@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
 from ember_hw.host.tests.programs import bag_program
 from ember_hw.registers import NO_UNIT, STATUS, FaultCode, State, describe_fault
+from ember_hw.sim.build import build_model
 from ember_hw.sim.model import SimulationError, VerilatorModel
-from ember_hw.sim.options import IdealMemory, TestMemory
+from ember_hw.sim.options import IdealMemory, TestMemory, Trace
 
 pytestmark = [pytest.mark.verilator, pytest.mark.timeout(900)]  # the first one builds the model
 
@@ -81,7 +83,7 @@ def test_answer_does_not_depend_on_memory_and_sink(sink: str) -> None:
 def test_report_has_the_hardware_s_counters(device: Device) -> None:
     device.run(bag_program(TABLE, config=CONFIG), INPUTS)
     report = device.report
-    assert report.memory == "ideal (latency 100)"
+    assert report.memory == "ideal (latency 100 cycles)"
     assert (report.lookups, report.bundles, report.rows, report.row_beats) == (4, 5, 4, 16)
     assert report.useful_bytes == 4 * 28
     assert report.cycles is not None
@@ -89,6 +91,58 @@ def test_report_has_the_hardware_s_counters(device: Device) -> None:
     beats = report.row_beats + (report.index_beats or 0)
     assert beats + sum(report.stalls.values()) == report.cycles
     assert report.utilisation == 112 / (report.cycles * 8)
+
+
+def test_progress_tells_of_lookups_and_cycles(device: Device) -> None:
+    told: list[tuple[int, int, int | None]] = []
+    many = np.arange(20_000) % 10
+    device.run(
+        bag_program(TABLE, config=CONFIG),
+        (many, np.array([0])),
+        progress=lambda done, total, cycles: told.append((done, total, cycles)),
+    )
+    assert len(told) > 1  # 4 beats a row, 65,536 at a time
+    assert told == sorted(told)
+    done, total, cycles = told[-1]
+    assert done == total == 20_000
+    assert abs((cycles or 0) - (device.report.cycles or 0)) < 10
+
+
+def test_trace_is_a_window_from_the_start_of_each_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the window writes is tested in sim/, on a model that is built in less time."""
+    built_with: list[bool] = []
+    events: list[tuple[str, int, int]] = []
+
+    def build(*arguments: Any, trace: bool, **options: Any) -> Path:
+        built_with.append(trace)
+        return build_model(*arguments, **options)
+
+    def open_trace(model: VerilatorModel, path: Path, *, first_cycle: int, end_cycle: int) -> None:
+        now = model.counters().cycles
+        events.append((path.name, first_cycle - now, end_cycle - now))
+
+    def close_trace(_: VerilatorModel) -> None:
+        events.append(("close", 0, 0))
+
+    monkeypatch.setattr(verilator, "build_model", build)
+    monkeypatch.setattr(VerilatorModel, "open_trace", open_trace)
+    monkeypatch.setattr(VerilatorModel, "close_trace", close_trace)
+    trace = Trace(path=tmp_path / "run.vcd", first_cycle=20, end_cycle=50)
+    with open_tiny(trace=trace) as device:
+        for _ in range(2):
+            device.run(bag_program(TABLE, config=CONFIG), INPUTS)
+    assert built_with == [True]
+    assert events == [("run.vcd", 20, 50), ("close", 0, 0)] * 2
+
+
+def test_trace_that_can_t_be_written_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    told: list[str] = []
+    trace = Trace(path=tmp_path / "missing" / "run.vcd")
+    with pytest.raises(FileNotFoundError, match=re.escape(str(trace.path))):
+        verilator.Backend(CONFIG, trace=trace, progress=told.append)
+    assert told == []
 
 
 def test_shorter_latency_takes_fewer_cycles(device: Device) -> None:
