@@ -100,15 +100,13 @@ class Program:
         a, b = slots[self.record["alu_a_slot"]], self.record["alu_immediate"]
         if self.record["alu_b_source"] == isa.Source.SLOT:
             b = slots[self.record["alu_b_slot"]]
-        match self.record["alu_operation"]:
-            case AluOperation.ADD:
-                return (a + b) & MASK
-            case AluOperation.SUB:
-                return (a - b) & MASK
-            case AluOperation.MUL:
-                return (a * b) & MASK
-            case AluOperation.SHL:
-                return a << (b & 31) & MASK
+        results = {
+            AluOperation.ADD: a + b,
+            AluOperation.SUB: a - b,
+            AluOperation.MUL: a * b,
+            AluOperation.SHL: a << (b & 31),
+        }
+        return results[self.record["alu_operation"]] & MASK
 
 
 def _record(**changes) -> dict:
