@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compile"]
 
-#: A vector is one beat of the bus: parts of rows begin on multiples of its width.
-_FLOAT32_BYTES = 4
-
 
 def compile(
     module: Module | ExportedProgram,
@@ -78,7 +75,7 @@ def compile(
     from ember_hw.compiler.backend.kernels import extract_kernels
     from ember_hw.compiler.dialects.dlc import ComputeLoopOp
     from ember_hw.compiler.frontend import import_module
-    from ember_hw.compiler.pipeline import pipeline, run_pipeline
+    from ember_hw.compiler.pipeline import pipeline, run_pipeline, vector_length_of
     from ember_hw.compiler.program import Program
     from ember_hw.compiler.self_check import SelfCheck
     from ember_hw.config import AcceleratorConfig
@@ -86,7 +83,7 @@ def compile(
     if verify not in (None, "every-pass"):
         raise ValueError(f"verify must be None or 'every-pass', not {verify!r}")
     config = config or AcceleratorConfig()
-    lanes = config.bus_bytes // _FLOAT32_BYTES
+    lanes = vector_length_of(config)
     pipeline(opt_level, lanes)  # refuses the opt level before torch has exported anything
 
     imported = import_module(module, example_inputs)
@@ -98,7 +95,7 @@ def compile(
 
     au_program = allocate(function, config.name, {"tab": (spec.num_embeddings, spec.embedding_dim)})
     au_program.verify()
-    texts["au"] = f"{au_program}\n"
+    texts["au"] = f"{au_program!s}\n"
     if check is not None:
         check.check_au(au_program, ir_module)
     assembly = assemble(au_program, config)

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
+from ember_hw.compiler.program import OPT_LEVELS
 from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTypes
 from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
@@ -20,9 +22,12 @@ from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
 from ember_hw.compiler.transforms.simplify_mem_ops import SimplifyMemOps
 from ember_hw.compiler.transforms.slc_to_dlc import SlcToDlc
 from ember_hw.compiler.transforms.slc_vectorizer import SlcVectorizer
+from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import CompileError
 
-OPT_LEVELS = (0, 1, 2, 3)
+__all__ = ["OPT_LEVELS", "PASSES", "Step", "pipeline", "run_pipeline", "vector_length_of"]
+
+_FLOAT32_BYTES = 4
 
 
 class Step(NamedTuple):
@@ -79,9 +84,18 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
     return tuple(step for step in steps if opt_level >= step.opt_level)
 
 
+def vector_length_of(config: AcceleratorConfig) -> int:
+    """Return the lanes of a vector: one beat, as parts of rows begin on multiples of the bus."""
+    return config.bus_bytes // _FLOAT32_BYTES
+
+
 PASSES: dict[str, type[ModulePass]] = {
     module_pass.name: module_pass
-    for module_pass in (CheckDae, *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])))
+    for module_pass in (
+        CheckDae,
+        *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])),
+        DlcToAu,
+    )
 }
 """Every pass by its command-line name."""
 
@@ -119,7 +133,7 @@ def run_pipeline(
         A pass leaves IR that breaks a soundness rule.
     """
     context = make_context()
-    texts = {"scf": f"{module}\n"}
+    texts = {"scf": f"{module!s}\n"}
     check_dae(module)
     for step in pipeline(opt_level, vector_length):
         name = step.module_pass.name
@@ -130,7 +144,7 @@ def run_pipeline(
             raise CompileError(f"IR after {name!r} must verify: {error}", node=name) from error
         check_dae(module, allow_temporaries=step.temporaries)
         if step.level != "scf":
-            texts[step.level] = f"{module}\n"
+            texts[step.level] = f"{module!s}\n"
         if observe is not None and not step.temporaries:
             observe(name, module)
     return texts

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from ember_hw.compiler import compile
+from ember_hw.compiler.backend.assemble import assemble_text
+from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.program import Argument, Program
 from ember_hw.config import PRESETS, AcceleratorConfig
 from ember_hw.errors import AssemblyError
@@ -61,6 +63,15 @@ def test_program_holds_the_model_and_its_table() -> None:
     assert set(program.versions) == {"ember-hw", "numpy", "torch", "xdsl"}
     assert {a.symbol for a in program.arguments} >= {"off", "idx", "tab", "B"}
     assert Argument("idx", "memref<?xi64>") in program.arguments
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_the_text_of_each_level_reads_back_and_assembles_to_the_program(opt_level: int) -> None:
+    program = compile(bag(), EXAMPLES, opt_level)
+    for level, text in program.ir.items():
+        if level != "au":
+            assert f"{parse_module(text, level)!s}\n" == text
+    assert assemble_text(program.ir["au"], program.config).microcode == program.microcode
 
 
 def test_the_number_of_columns_is_a_constant_of_the_program() -> None:
