@@ -1,4 +1,8 @@
-"""`ember-opt`: read IR text, run passes, print IR text."""
+"""`ember-opt`: read IR text, run passes, print IR text.
+
+`ember-opt --opt-level 3 bag.mlir` is all the way from scf to the assembler's text; `--passes` names
+passes one by one.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,12 @@ from xdsl.utils.exceptions import (
     VerifyException,
 )
 
+from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.ir_text import parse_module, rewrite_reference_text, verify_module
-from ember_hw.compiler.pipeline import PASSES
-from ember_hw.errors import CompileError, EmberError
+from ember_hw.compiler.pipeline import OPT_LEVELS, PASSES, pipeline, vector_length_of
+from ember_hw.config import PRESETS, AcceleratorConfig
+from ember_hw.errors import CheckError, CompileError, EmberError
 
 _SPLIT = "// -----"
 
@@ -44,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _argument_parser().parse_args(arguments)
     try:
-        passes = make_passes(options.passes)
+        if options.opt_level is None:
+            passes = make_passes(options.passes)
+        else:
+            passes = passes_to_au(options.opt_level, AcceleratorConfig.preset(options.config))
         text, name = _read(options.file)
         if options.reference:
             text = rewrite_reference_text(text)
@@ -92,6 +101,12 @@ def make_passes(pipeline: str) -> list[ModulePass]:
     return passes
 
 
+def passes_to_au(opt_level: int, config: AcceleratorConfig) -> list[ModulePass]:
+    """Return the passes of an opt level from scf to the program of a config's access unit."""
+    steps = pipeline(opt_level, vector_length_of(config))
+    return [*(step.module_pass for step in steps), DlcToAu(config.name)]
+
+
 def run_passes(
     context: Context,
     module: ModuleOp,
@@ -126,11 +141,28 @@ def run_passes(
 
 def _argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="ember-opt", description="Reads IR text, runs passes, prints IR text."
+        prog="ember-opt",
+        description="Reads IR text, runs passes, prints IR text.",
+        epilog=_list_of_passes(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", nargs="?", default="-", help="IR text; - or nothing reads stdin")
-    parser.add_argument(
+    what_to_run = parser.add_mutually_exclusive_group()
+    what_to_run.add_argument(
         "-p", "--passes", default="", help="passes in order: name,name{option=value}"
+    )
+    what_to_run.add_argument(
+        "-O",
+        "--opt-level",
+        type=int,
+        choices=OPT_LEVELS,
+        help="every pass of this level, from scf to au",
+    )
+    parser.add_argument(
+        "--config",
+        choices=PRESETS,
+        default="default",
+        help="access unit that --opt-level compiles for",
     )
     parser.add_argument(
         "--print-ir-after-all", action="store_true", help="IR after each pass, to stderr"
@@ -156,10 +188,21 @@ def _argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _list_of_passes() -> str:
+    """Say what each pass does, in the first sentence of its docstring."""
+    lines = ["passes:"]
+    for name, pass_type in PASSES.items():
+        summary, _, _ = (pass_type.__doc__ or "").strip().partition("\n\n")
+        lines.append(f"  {name:<22} {' '.join(summary.split())}")
+    return "\n".join(lines)
+
+
 def _read(file: str) -> tuple[str, str]:
-    if file == "-":
-        return sys.stdin.read(), "<stdin>"
-    return Path(file).read_text(encoding="utf-8"), file
+    name = "<stdin>" if file == "-" else file
+    try:
+        return (sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")), name
+    except UnicodeDecodeError as error:
+        raise CheckError(f"{name} must be text in UTF-8: {error}") from error
 
 
 def _parts(text: str, *, split: bool) -> list[tuple[str, int]]:

@@ -6,6 +6,7 @@ import io
 import pytest
 
 from ember_hw.compiler import ember_opt
+from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.pipeline import PASSES
 from ember_hw.compiler.transforms.check_dae import CheckDae
 from ember_hw.errors import CompileError
@@ -86,6 +87,44 @@ def test_the_printed_form_of_the_reference_is_accepted_on_request(run):
     }"""
     assert run(text)[0] == 1
     assert run(text, "--reference")[0] == 0
+
+
+def test_help_lists_every_pass_with_what_it_does(capsys):
+    with pytest.raises(SystemExit, match=r"^0$"):
+        ember_opt.main(["--help"])
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    summaries = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in PASSES}
+    assert summaries.keys() == PASSES.keys()
+    assert summaries["dlc-to-au"] == (
+        "Replace each function by the `au.program` of its access program."
+    )
+
+
+def test_a_function_without_an_access_program_has_no_au_text(run):
+    text = 'func.func @f(%n: index) attributes {ember.args = ["n"]} {\n  func.return\n}'
+    code, out, err = run(text, "-p", "dlc-to-au")
+    assert (code, out) == (1, "")
+    assert err == (
+        "error: number of access programs of a function must be 1, not 0 "
+        "(op 'func.func' in function 'f')\n"
+    )
+
+
+def test_the_target_of_au_text_is_an_option():
+    (to_au,) = ember_opt.make_passes('dlc-to-au{target="tiny"}')
+    assert to_au == DlcToAu(target="tiny")
+    (to_au,) = ember_opt.make_passes("dlc-to-au{target=tiny}")
+    assert to_au == DlcToAu(target="tiny")
+
+
+def test_text_in_another_encoding_is_named(tmp_path, capsys):
+    file = tmp_path / "k.mlir"
+    file.write_bytes(b"// \xff")
+    assert ember_opt.main([str(file)]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {file} must be text in UTF-8: 'utf-8' codec can't decode byte 0xff in position 3: "
+        "invalid start byte\n"
+    )
 
 
 def test_a_missing_file_is_named(capsys):
