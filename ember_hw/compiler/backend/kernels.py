@@ -17,7 +17,7 @@ names op and case.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref, scf, vector
@@ -60,11 +60,15 @@ class _Mask:
 
 @dataclass(frozen=True)
 class _Element:
-    """A popped scalar or vector, or the lanes of a row from `index` on; times a popped weight."""
+    """A popped scalar or vector, or the lanes of a row from `index` on; times a popped weight.
+
+    Of a scalar, `is_splat` tells whether it stands in all lanes of a vector.
+    """
 
     operand: int
     index: SSAValue | None = None
     weight: int | None = None
+    is_splat: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,18 +162,19 @@ class _Case:
                     self.refuse(op, "before the updates of its variable")
                 self.values[op.result] = _Variable(op.variable)
             case dlc.IncrementVarOp():
-                self.update(op.variable, "add", op.increment)
+                self.update(op, op.variable, "add", op.increment)
             case dlc.SetVarOp():
                 value = constant(op.value)
                 if value is None:
                     self.refuse(op, "of a constant")
-                self.update(op.variable, "set", value)
-            case arith.IndexCastOp():
+                self.update(op, op.variable, "set", value)
+            case arith.IndexCastOp() if isinstance(op.result.type, IndexType):
                 if op.input in self.values:
                     self.values[op.result] = self.values[op.input]
             case vector.BroadcastOp():
-                if op.source in self.values:
-                    self.values[op.vector] = self.values[op.source]
+                source = self.values.get(op.source)
+                if isinstance(source, _Element):
+                    self.values[op.vector] = replace(source, is_splat=True)
             case slcvec.MaskOp():
                 self.values[op.result] = self.mask(op)
             case slcvec.FromBufferOp():
@@ -206,7 +211,9 @@ class _Case:
             self.visit(inner)
         self.row_loop = None
 
-    def update(self, variable: int, kind: str, value: int) -> None:
+    def update(self, op: Operation, variable: int, kind: str, value: int) -> None:
+        if self.row_loop is not None:
+            self.refuse(op, "outside the loop over a row")
         self.updated.add(variable)
         self.updates.append({**self.variable(variable), kind: value})
 
@@ -243,29 +250,23 @@ class _Case:
 
     def product(self, op: arith.MulfOp) -> _Element:
         left, right = self.values.get(op.lhs), self.values.get(op.rhs)
-        for weight, value, weight_value in ((left, right, op.lhs), (right, left, op.rhs)):
+        is_vector = isinstance(op.result.type, VectorType)
+        for weight, value in ((left, right), (right, left)):
             if (
                 isinstance(weight, _Element)
                 and isinstance(value, _Element)
                 and weight.index is weight.weight is value.weight is None
-                and self.is_scalar(weight_value)
+                and weight.is_splat is is_vector
+                and not value.is_splat
             ):
                 return _Element(value.operand, value.index, weight.operand)
         self.refuse(op, "a popped scalar times an addend")
 
-    def is_scalar(self, value: SSAValue) -> bool:
-        """Whether a popped value is a scalar, perhaps in all lanes."""
-        owner = value.owner
-        if isinstance(owner, vector.BroadcastOp):
-            value = owner.source
-        return not isinstance(value.type, VectorType)
-
     def sum(self, op: arith.AddfOp) -> _Sum:
         left, right = self.values.get(op.lhs), self.values.get(op.rhs)
-        if isinstance(left, _Cell) and isinstance(right, _Element):
-            return _Sum(left, right)
-        if isinstance(right, _Cell) and isinstance(left, _Element):
-            return _Sum(right, left)
+        for cell, addend in ((left, right), (right, left)):
+            if isinstance(cell, _Cell) and isinstance(addend, _Element) and not addend.is_splat:
+                return _Sum(cell, addend)
         self.refuse(op, "an element of an output plus an addend")
 
     def store(self, op: Operation, cell: _Cell, value: SSAValue) -> None:

@@ -82,6 +82,8 @@ class CallbackPlan:
             if isinstance(op, slc.FromStreamOp | slc.YieldOp):
                 continue
             if isinstance(op, memref.StoreOp):
+                if op.value in self.induction:
+                    raise NotVectorizableError("a store writes the induction variable")
                 if not self._is_lane_access(op, op.indices, op.memref):
                     raise NotVectorizableError(
                         "a store doesn't have the induction variable as its last index"

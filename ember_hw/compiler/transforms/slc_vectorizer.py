@@ -40,13 +40,13 @@ class SlcVectorizer(ModulePass):
 
     Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, it carries no execute
     values, its induction variable is only the last index of memory streams of unit inner stride or
-    an index in callbacks, and each of its callbacks has a vector form: every store has the
+    an index in its one callback, and the callback has a vector form: every store has the
     induction variable as its last and only its last index, every other access of that memref is at
     the same place, and what is computed from vectors has a lane form. The whole legality is decided
     here, so `callback-vectorizer` never has to undo a loop.
 
     The step becomes `vector_length`, the mask all true, memory streams of the induction variable
-    vector streams. Callbacks stay scalar behind `slcvec.tmp_vec_stream_cast`s, which
+    vector streams. The callback stays scalar behind `slcvec.tmp_vec_stream_cast`s, which
     `callback-vectorizer` consumes. A loop that doesn't qualify stays as it is, with the reason in
     the attribute `ember.remark`.
 
@@ -107,16 +107,15 @@ def _check(loop: slc.ForOp) -> None:
             if not isinstance(use.operation, slc.FromStreamOp):
                 raise NotVectorizableError(f"{use.operation.name!r} computes with a vector stream")
     callbacks = [op for op in loop.body.block.ops if isinstance(op, slc.CallbackOp)]
-    if not callbacks:
-        raise NotVectorizableError("it has no callback")
-    for callback in callbacks:
-        plan = CallbackPlan()
-        for op in callback.body.block.ops:
-            if isinstance(op, slc.FromStreamOp) and op.stream is loop.induction_variable:
-                plan.induction.add(op.value)
-            elif isinstance(op, slc.FromStreamOp) and op.stream in vectors:
-                plan.lanes.add(op.value)
-        plan.check(callback)
+    if len(callbacks) != 1:
+        raise NotVectorizableError(f"it has {len(callbacks) or 'no'} callbacks")
+    plan = CallbackPlan()
+    for op in callbacks[0].body.block.ops:
+        if isinstance(op, slc.FromStreamOp) and op.stream is loop.induction_variable:
+            plan.induction.add(op.value)
+        elif isinstance(op, slc.FromStreamOp) and op.stream in vectors:
+            plan.lanes.add(op.value)
+    plan.check(callbacks[0])
 
 
 def _vectorize(function: func.FuncOp, loop: slc.ForOp, lanes: int) -> None:

@@ -191,6 +191,7 @@ def swap(case: str, old: str, new: str) -> str:
 
 VECTOR_MASK = "%m = slcvec.mask %pd %c0 %D %c1"
 ROW_MASK = "%m = slcvec.mask %k %c0 %D %c1"
+SPLAT = "%pv = dlc.pop_operand : f32\n %x = vector.broadcast %pv : f32 to vector<4xf32>"
 STORE = "memref.store %sum, %out[%pb, %pd] : memref<?x?xf32>"
 
 
@@ -308,6 +309,42 @@ STORE = "memref.store %sum, %out[%pb, %pd] : memref<?x?xf32>"
             ROW_PUSHES,
             "memref.store",
             "to the column of the row's element",
+        ),
+        (
+            swap(
+                swap(VECTOR_CASE, "%pv = dlc.pop_operand : vector<4xf32>", SPLAT),
+                "addf %a, %pv",
+                "addf %a, %x",
+            ),
+            VECTOR_PUSHES,
+            "arith.addf",
+            "an element of an output plus an addend",
+        ),
+        (
+            swap(
+                swap(VECTOR_CASE, "%pv = dlc.pop_operand : vector<4xf32>", SPLAT),
+                "%sum = arith.addf %a, %pv",
+                "%p = arith.mulf %x, %x : vector<4xf32>\n %sum = arith.addf %a, %p",
+            ),
+            VECTOR_PUSHES,
+            "arith.mulf",
+            "a popped scalar times an addend",
+        ),
+        (
+            swap(
+                SCALAR_CASE,
+                "%a = memref",
+                "%q = arith.index_cast %pb : index to i8\n %a = memref",
+            ),
+            VECTOR_PUSHES,
+            "arith.index_cast",
+            "part of an accumulation or an update of a variable",
+        ),
+        (
+            swap(ROW_CASE, "%e = slcvec", "dlc.increment_var\n %e = slcvec"),
+            ROW_PUSHES,
+            "dlc.increment_var",
+            "outside the loop over a row",
         ),
         (
             "dlc.increment_var\n %x = dlc.get_var : index",

@@ -107,7 +107,7 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   }
   func.return
 }
-// CHECK: {ember.remark = "not vectorised: it has no callback"}
+// CHECK: {ember.remark = "not vectorised: it has no callbacks"}
 
 // -----
 
@@ -292,3 +292,42 @@ func.func @f(%n: index, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>)
   func.return
 }
 // CHECK: {ember.remark = "not vectorised: stored memref %y may overlap %z"}
+
+// -----
+
+func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %z: memref<?xindex>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    memref.store %i, %z[%i] : memref<?xindex>
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: a store writes the induction variable"}
+
+// -----
+
+// The second callback would read what later iterations of the first one store.
+func.func @f(%n: index, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = slc.to_stream %c0 : index to !slc.stream<index>
+  %1 = slc.to_stream %n : index to !slc.stream<index>
+  %2 = slc.to_stream %c1 : index to !slc.stream<index>
+  slc.for %i = %0 to %1 step %2 : !slc.stream<index> -> !slc.stream<index> {
+    %v = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+    slc.callback {
+      %j = slc.from_stream %i : !slc.stream<index> to index
+      %w = slc.from_stream %v : !slc.stream<f32> to f32
+      memref.store %w, %y[%j] : memref<?xf32>
+    }
+    slc.callback {
+      %j = slc.from_stream %i : !slc.stream<index> to index
+      %w = memref.load %y[%c1] : memref<?xf32>
+      memref.store %w, %z[%j] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: it has 2 callbacks"}
