@@ -1,4 +1,4 @@
-"""A bench around the flat top: host, memory and execute side, with seeded stalls on every channel."""
+"""A bench around the flat top: host, memory, execute side, and seeded stalls on every channel."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ bench_test = cocotb.test(timeout_time=1, timeout_unit="ms")
 def named(values: Iterable[Any]) -> list[cocotb.Param]:
     """Return values for `cocotb.parametrize` that the tests' names show."""
     return [cocotb.Param(value, str(value)) for value in values]
-
 
 
 def bench_config() -> AcceleratorConfig:
@@ -143,7 +142,8 @@ class Bench:
 
     def set_stalls(self, share: float) -> None:
         """Stall every channel for that share of the cycles; 0: none."""
-        write, read = self.host.write_if, self.host.read_if
+        write: Any = self.host.write_if
+        read: Any = self.host.read_if
         channels: dict[str, Any] = {
             "aw": write.aw_channel,
             "w": write.w_channel,
@@ -173,16 +173,26 @@ class Bench:
 
     # Host
 
+    async def try_write(self, address: int, data: bytes) -> AxiResp:
+        """Write bytes; return the answer."""
+        answer: Any = await self.host.write(address, data)
+        return answer.resp
+
+    async def try_read(self, address: int) -> tuple[AxiResp, int]:
+        """Read a word; return the answer and the word."""
+        answer: Any = await self.host.read(address, 4)
+        return answer.resp, int.from_bytes(answer.data, "little")
+
     async def write(self, address: int, value: int) -> None:
         """Write a register that must accept it."""
-        response = (await self.host.write(address, value.to_bytes(4, "little"))).resp
+        response = await self.try_write(address, value.to_bytes(4, "little"))
         assert response == AxiResp.OKAY, f"write of {value:#x} to {address:#x}: {response!r}"
 
     async def read(self, address: int) -> int:
         """Read a register that must be readable."""
-        answer = await self.host.read(address, 4)
-        assert answer.resp == AxiResp.OKAY, f"read of {address:#x}: {answer.resp!r}"
-        return int.from_bytes(answer.data, "little")
+        response, value = await self.try_read(address)
+        assert response == AxiResp.OKAY, f"read of {address:#x}: {response!r}"
+        return value
 
     async def state(self) -> State:
         """Return STATUS.state."""

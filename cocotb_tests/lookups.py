@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from cocotb_tests.drivers import Bench
 from cocotb_tests.monitors import Seen
@@ -97,9 +98,7 @@ async def end_and_check(bench: Bench, launch: Launch, case: Case) -> Seen:
 
 def expected_fault(launch: Launch) -> tuple[FaultCode, int, int, int]:
     """Return code, unit, stream and address of the fault by which the interpreter stops."""
-    try:
+    with pytest.raises(DeviceError) as caught:
         interpret(launch)
-    except DeviceError as error:
-        assert error.code is not None
-        return FaultCode(error.code), error.unit or 0, error.stream or 0, error.address or 0
-    raise AssertionError("the interpreter must stop with a fault")
+    fault = caught.value
+    return FaultCode(fault.code or 0), fault.unit or 0, fault.stream or 0, fault.address or 0

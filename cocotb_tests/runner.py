@@ -41,7 +41,7 @@ _BUILD_ARGUMENTS = ("--assert", "--x-initial", "unique", "-O3", "--output-split"
 # Registers without an initial value start with random bits of the seed.
 _PLUSARGS = ("+verilator+rand+reset+2",)
 # The model is built far more often than it runs long.
-_MAKE_VARIABLES = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+_MAKE_VARIABLES = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 _LOG_LINES_SHOWN = 60
 
 
@@ -82,7 +82,7 @@ class Outcome:
             raise SimulationFailed(f"{name}: {failure}\nthe whole log: {self.log}")
 
 
-def tests_of(bench: str) -> list[str]:
+def names_of(bench: str) -> list[str]:
     """Return the names of a bench's tests, in their order.
 
     Parameters

@@ -7,12 +7,15 @@ from typing import Any
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import ClockCycles
 
 from cocotb_tests.drivers import Bench, bench_test, named
 from cocotb_tests.lookups import GOOD, case_named, end_and_check, launch_case, run_and_check
 from cocotb_tests.monitors import Seen
+from cocotb_tests.plan import Plan
 from cocotb_tests.responder import ReadResponder
+from cocotb_tests.scoreboard import check_pooled, check_queues
 from ember_hw.host.tests.cases import Case
 from ember_hw.registers import State
 
@@ -98,6 +101,36 @@ async def test_rows_that_cross_4_kb(dut: Any, embedding_dim: int, before_bytes: 
     if 0 < before_bytes < 4 * rows * embedding_dim:
         starts = [read.address for read in seen.reads if read.is_row]
         assert 0x80_0000 in starts, "no read begins at the boundary"
+
+
+@bench_test
+async def test_checks_find_what_is_wrong(dut: Any) -> None:
+    """A wrong table, a lost bundle, a lost row beat and a read too many each turn a check red."""
+    bench = Bench(dut)
+    await bench.reset()
+    launch = launch_case(GOOD, bench.config)
+    await bench.begin(launch)
+    seen = await bench.end()
+    plan = Plan(launch)
+    check_queues(launch, seen)
+    check_pooled(launch, seen, GOOD.expected())
+    plan.check(seen.reads)
+
+    poisoned = replace(GOOD, seed=GOOD.seed + 1)
+    with pytest.raises(AssertionError, match="pooled rows must be"):
+        check_pooled(launch, seen, poisoned.expected())
+    with pytest.raises(AssertionError, match="bytes of row beat 0 must be"):
+        check_queues(launch_case(poisoned, bench.config), seen)
+    with pytest.raises(AssertionError, match="bundles, row beats must be"):
+        check_queues(launch, replace(seen, bundles=seen.bundles[1:]))
+    with pytest.raises(AssertionError, match="bundles, row beats must be"):
+        check_queues(launch, replace(seen, row_beats=seen.row_beats[:-1]))
+    with pytest.raises(AssertionError, match="events of bundle 0 must be"):
+        check_queues(launch, replace(seen, bundles=seen.bundles[::-1]), is_whole=False)
+    with pytest.raises(AssertionError, match="row reads must be"):
+        plan.check([*seen.reads, seen.reads[-1]])
+    with pytest.raises(AssertionError, match="lines of unit 0, stream 0 must be"):
+        plan.check([read for read in seen.reads if read.is_row])
 
 
 @bench_test

@@ -19,6 +19,7 @@ from cocotb_tests.lookups import (
     run_and_check,
     with_indices,
 )
+from cocotb_tests.monitors import Seen
 from cocotb_tests.plan import Plan
 from cocotb_tests.responder import ReadResponder
 from cocotb_tests.scoreboard import check_queues
@@ -28,7 +29,7 @@ from ember_hw.registers import NO_UNIT, FaultCode, State
 from ember_hw.rtl.axi import Response
 
 #: Cycles from the start to an abort or a reset: loops filling, lines, rows, the end.
-_CYCLES = (0, 1, 7, 20, 33, 45, 52, 60, 75, 97, 130, 180, 260, 400)
+_CYCLES = (0, 7, 20, 33, 45, 60, 75, 97, 130, 180, 260)
 
 
 def _with_microcode(launch: Launch, record: str, **fields: int) -> Launch:
@@ -47,13 +48,17 @@ async def _stops_as_the_interpreter(bench: Bench, launch: Launch, good: Launch) 
 
 
 @bench_test
-@cocotb.parametrize(offset=(0, 17, -1), index=(50, -1, (1 << 31) - 1), opt_level=(3, 1))
+@cocotb.parametrize(
+    (
+        ("offset", "index", "opt_level"),
+        ((0, 50, 3), (17, -1, 3), (60, (1 << 31) - 1, 3), (17, 50, 1), (60, -1, 2)),
+    )
+)
 async def test_index_out_of_range(dut: Any, offset: int, index: int, opt_level: int) -> None:
     bench = Bench(dut)
     await bench.reset()
     good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=opt_level)
-    count = len(case_named("lengths_mixed").indices)
-    await _stops_as_the_interpreter(bench, with_indices(good, {offset % count: index}), good)
+    await _stops_as_the_interpreter(bench, with_indices(good, {offset: index}), good)
 
 
 @bench_test
@@ -114,7 +119,7 @@ async def test_program_that_may_not_start(dut: Any, fault: str) -> None:
     await bench.begin(bad)
     seen = await bench.end(State.FAULTED)
     assert await bench.fault() == (code, NO_UNIT, 0, 0)
-    assert not (seen.reads or seen.bundles or seen.row_beats)
+    assert seen == Seen(irqs=1)
     await run_and_check(bench, good, GOOD)
 
 

@@ -1,4 +1,4 @@
-"""Memories that answer as AXI allows but few do: any order across IDs, interleaved, late, failing."""
+"""Memories that answer as AXI allows but few do: in any order, interleaved, late, failing."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 import pytest
 
-from cocotb_tests.runner import Outcome, SimulationFailed, simulate, tests_of
+from cocotb_tests.runner import Outcome, SimulationFailed, simulate, names_of
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ToolError
 
@@ -26,9 +27,17 @@ class Simulation:
         return f"{self.bench}-{self.preset}"
 
 
+#: What runs at 128 bits too: whole lookups, bursts longer than a row, reads out of order.
+_WIDE = re.compile(r"test_(lookup|rows_that_cross_4_kb|reads_return_in_any_order)/")
+
+_BENCHES = ("tb_registers", "tb_access_unit", "tb_memory", "tb_faults")
+
 SIMULATIONS = [
-    Simulation(bench, "tiny", tuple(tests_of(bench)))
-    for bench in ("tb_access_unit",)
+    *(Simulation(bench, "tiny", tuple(names_of(bench))) for bench in _BENCHES),
+    *(
+        Simulation(bench, "small", tuple(name for name in names_of(bench) if _WIDE.match(name)))
+        for bench in ("tb_access_unit", "tb_memory")
+    ),
 ]
 
 _outcomes: dict[Simulation, Outcome | Exception] = {}
