@@ -47,7 +47,8 @@ def compile(
     Raises
     ------
     UnsupportedError
-        The model holds something else; the message names the torch node.
+        The model holds something else; the message names the torch node. Or rows are longer than
+        the access unit's at this opt level; the message names the table.
     CompileError
         The model can't become a program.
     AssemblyError
@@ -88,6 +89,7 @@ def compile(
 
     imported = import_module(module, example_inputs)
     spec, ir_module = imported.spec, imported.module
+    _check_row_length(spec, opt_level, config)
     (function,) = (op for op in ir_module.ops if isinstance(op, FuncOp))
     check = SelfCheck(spec, function.sym_name.data) if verify else None
     observe = check.check if check else None
@@ -115,6 +117,30 @@ def compile(
         model=_model(spec),
         tables={"tab": spec.weight},
         versions=_versions(),
+    )
+
+
+def _check_row_length(spec: EmbeddingBagSpec, opt_level: int, config: AcceleratorConfig) -> None:
+    """Refuse rows whose bytes don't fit the microcode, and say at which opt level they would."""
+    from ember_hw.compiler.program import OPT_LEVELS
+    from ember_hw.errors import UnsupportedError
+    from ember_hw.isa import layouts
+
+    def most(record: str, field: str) -> int:
+        return layouts(config)[record].field(field).most
+
+    # Elements are addressed by the distance of rows, which are padded to whole beats.
+    distance = most("unit0.stream0", "second_pitch") // config.bus_bytes * config.bus_bytes
+    length = most("row0", "length")
+    row_bytes = (distance, most("row0", "clip"), length, length)
+    longest = [count // spec.weight.itemsize for count in row_bytes]
+    if spec.embedding_dim <= longest[opt_level]:
+        return
+    enough = [level for level in OPT_LEVELS if spec.embedding_dim <= longest[level]]
+    remedy = f"compile with opt_level={enough[-1]}" if enough else "split the table by columns"
+    raise UnsupportedError(
+        f"embedding_dim of table {spec.name!r} must be at most {longest[opt_level]} at opt_level "
+        f"{opt_level} on config {config.name!r}, not {spec.embedding_dim}; {remedy}"
     )
 
 

@@ -13,7 +13,7 @@ from ember_hw.compiler.backend.assemble import assemble_text
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.program import Argument, Program
 from ember_hw.config import PRESETS, AcceleratorConfig
-from ember_hw.errors import AssemblyError
+from ember_hw.errors import AssemblyError, UnsupportedError
 from ember_hw.host.device import open_device
 from ember_hw.host.reference import bit_equal, exact
 from ember_hw.host.request import normalise_request
@@ -125,3 +125,30 @@ def test_a_program_that_does_not_fit_names_what_is_missing() -> None:
     with pytest.raises(AssemblyError, match=message):
         compile(bag(), EXAMPLES, 0, config)
     assert isinstance(compile(bag(), EXAMPLES, 3, config), Program)
+
+
+@pytest.mark.parametrize(
+    ("opt_level", "longest", "remedy"),
+    [
+        (0, 262128, "split the table by columns"),
+        (1, 32767, "compile with opt_level=0"),
+        (2, 16383, "compile with opt_level=1"),
+        (3, 16383, "compile with opt_level=1"),
+    ],
+)
+def test_rows_may_be_as_long_as_the_microcode_can_say(
+    opt_level: int, longest: int, remedy: str
+) -> None:
+    module = torch.nn.EmbeddingBag(2, longest, mode="sum")
+    program = compile(module, EXAMPLES, opt_level)
+    table = module.weight.detach().numpy()
+    if opt_level:  # element by element it would take seconds
+        with open_device("interpreter") as device:
+            pooled = device.run(program, (np.array([1, 0, 1]), np.array([0, 0])))
+        assert np.array_equal(pooled, [np.zeros(longest), table[1] + table[0] + table[1]])
+    with pytest.raises(UnsupportedError) as error:
+        compile(torch.nn.EmbeddingBag(2, longest + 1, mode="sum"), EXAMPLES, opt_level)
+    assert str(error.value) == (
+        f"embedding_dim of table 'weight' must be at most {longest} at opt_level {opt_level} on "
+        f"config 'default', not {longest + 1}; {remedy}"
+    )
