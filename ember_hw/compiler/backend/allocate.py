@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
@@ -26,10 +25,13 @@ from ember_hw.compiler.dialects.au import (
     TuOp,
 )
 from ember_hw.compiler.dialects.stream_types import head_type, vector_shape
-from ember_hw.compiler.transforms.ir_facts import constant, refuse, strip_stream, value_name
-
-#: Attribute of a function: the symbols of its arguments, in order.
-ARGUMENT_NAMES = "ember.args"
+from ember_hw.compiler.transforms.ir_facts import (
+    argument_symbols,
+    constant,
+    refuse,
+    strip_stream,
+    value_name,
+)
 
 _ALU = {
     slc.AluKind.ADD: AluOperation.ADD,
@@ -111,13 +113,7 @@ class _Allocation:
         self.function = function
         self.ops = list(engine.body.block.ops)
         self.sizes = sizes
-        self.symbols: dict[SSAValue, str] = {}
-        names = function.attributes.get(ARGUMENT_NAMES)
-        arguments = function.body.block.args
-        if not isa(names, ArrayAttr[StringAttr]) or len(names.data) != len(arguments):
-            refuse(function, f"attribute {ARGUMENT_NAMES!r}", "a name for each argument", names)
-        for argument, name in zip(arguments, names.data, strict=True):
-            self.symbols[argument] = name.data
+        self.symbols = argument_symbols(function)
         self.arguments: dict[str, ArgOp] = {}
         self.units: dict[SSAValue, int] = {}
         self.unit_ops: list[dlc.NewTuOp] = []

@@ -18,26 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeAlias, cast
+from typing import NoReturn, TypeAlias
 
 from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     IndexType,
     IntegerType,
     MemRefType,
-    StringAttr,
     VectorType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ember_hw.compiler.dialects import dlc, slcvec
 from ember_hw.compiler.program import JsonValue, Kernel
-from ember_hw.compiler.transforms.ir_facts import constant, host_value
+from ember_hw.compiler.transforms.ir_facts import argument_symbols, constant, host_value
 from ember_hw.errors import CompileError
-
-#: Attribute of a function: the symbols of its arguments, in order.
-ARGUMENT_NAMES = "ember.args"
 
 Binding: TypeAlias = "dict[str, JsonValue]"
 
@@ -314,15 +309,11 @@ class _Case:
 
     def symbol(self, op: Operation, value: SSAValue) -> str:
         function = self.loop.parent_op()
-        names = function.attributes.get(ARGUMENT_NAMES) if function else None
-        arguments: list[SSAValue] = []
-        if isinstance(function, func.FuncOp):
-            arguments += function.body.block.args
-        if not isinstance(names, ArrayAttr) or value not in arguments:
-            self.refuse(op, f"to an argument that {ARGUMENT_NAMES} of the function names")
-        name = cast("ArrayAttr[Attribute]", names).data[arguments.index(value)]
-        assert isinstance(name, StringAttr)
-        return name.data
+        assert isinstance(function, func.FuncOp), "a compute loop stands in a function"
+        symbols = argument_symbols(function)
+        if value not in symbols:
+            self.refuse(op, "to an argument of the function")
+        return symbols[value]
 
     def refuse(self, op: Operation, rule: str) -> NoReturn:
         raise CompileError(

@@ -27,7 +27,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import (
     HasParent,
@@ -88,6 +88,19 @@ def new_body(argument_types: Sequence[Attribute], terminator: type[Operation] | 
     if terminator is not None:
         block.add_op(terminator())
     return Region(block)
+
+
+def yielded_values(body: Region) -> tuple[SSAValue, ...]:
+    """Return the execute values that a body's terminator takes out."""
+    terminator = body.block.last_op
+    return tuple(terminator.operands) if isinstance(terminator, AbstractYieldOperation) else ()
+
+
+def verify_same_type(lower_bound: Attribute, upper_bound: SSAValue, step: SSAValue) -> None:
+    """Raise unless upper bound and step have the lower bound's type."""
+    for which, value in (("upper bound", upper_bound), ("step", step)):
+        if value.type != lower_bound:
+            reject(f"type of the {which}", f"the lower bound's type {lower_bound}", value.type)
 
 
 def verify_carried(
@@ -180,17 +193,14 @@ class ForOp(IRDLOperation):
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
         """The execute values that the body hands to the next iteration."""
-        terminator = self.body.block.last_op
-        return tuple(terminator.operands) if isinstance(terminator, YieldOp) else ()
+        return yielded_values(self.body)
 
     @override
     def verify_(self) -> None:
         bound = self.lower_bound.type
         if not is_index_or_stream(bound):
             reject("type of the bounds", "index or !slc.stream<index>", bound)
-        for which, value in (("upper bound", self.upper_bound), ("step", self.step)):
-            if value.type != bound:
-                reject(f"type of the {which}", f"the lower bound's type {bound}", value.type)
+        verify_same_type(bound, self.upper_bound, self.step)
         args = self.body.block.args
         if not args or args[0].type != StreamType(IndexType()):
             reject(
@@ -205,21 +215,18 @@ class ForOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ForOp:
         indvar = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        lower = parser.parse_unresolved_operand()
-        parser.parse_keyword("to")
-        upper = parser.parse_unresolved_operand()
-        parser.parse_keyword("step")
-        step = parser.parse_unresolved_operand()
+        bounds = parse_bounds(parser)
         carried, inits = parse_init_args(parser)
         parser.parse_punctuation(":")
         bound_type = parser.parse_type()
         parser.parse_punctuation("->")
         indvar_type = parser.parse_type()
         body = parser.parse_region([indvar.resolve(indvar_type), *carried])
+        lower, upper, step = (parser.resolve_operand(bound, bound_type) for bound in bounds)
         op = cls(
-            parser.resolve_operand(lower, bound_type),
-            parser.resolve_operand(upper, bound_type),
-            parser.resolve_operand(step, bound_type),
+            lower,
+            upper,
+            step,
             inits,
             body,
             parser.parse_optional_attr_dict(),
@@ -232,11 +239,7 @@ class ForOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_ssa_value(self.induction_variable)
         printer.print_string(" = ")
-        printer.print_ssa_value(self.lower_bound)
-        printer.print_string(" to ")
-        printer.print_ssa_value(self.upper_bound)
-        printer.print_string(" step ")
-        printer.print_ssa_value(self.step)
+        print_bounds(printer, self.lower_bound, self.upper_bound, self.step)
         print_init_args(printer, self.execute_args, self.init_args)
         printer.print_string(" : ")
         printer.print_attribute(self.lower_bound.type)
@@ -245,6 +248,25 @@ class ForOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes)
+
+
+def parse_bounds(parser: Parser) -> list[UnresolvedOperand]:
+    """Parse `%lb to %ub step %st`."""
+    bounds = [parser.parse_unresolved_operand()]
+    for keyword in ("to", "step"):
+        parser.parse_keyword(keyword)
+        bounds.append(parser.parse_unresolved_operand())
+    return bounds
+
+
+def print_bounds(
+    printer: Printer, lower_bound: SSAValue, upper_bound: SSAValue, step: SSAValue
+) -> None:
+    """Print `%lb to %ub step %st`."""
+    printer.print_ssa_value(lower_bound)
+    for keyword, value in (("to", upper_bound), ("step", step)):
+        printer.print_string(f" {keyword} ")
+        printer.print_ssa_value(value)
 
 
 def parse_init_args(parser: Parser) -> tuple[list[Parser.Argument], list[SSAValue]]:
@@ -314,8 +336,7 @@ class CallbackOp(IRDLOperation):
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
         """The values that the body gives to the results."""
-        terminator = self.body.block.last_op
-        return tuple(terminator.operands) if isinstance(terminator, YieldOp) else ()
+        return yielded_values(self.body)
 
     @override
     def verify_(self) -> None:

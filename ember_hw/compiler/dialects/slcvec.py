@@ -49,9 +49,13 @@ from xdsl.utils.str_enum import StrEnum
 
 from ember_hw.compiler.dialects.slc import (
     new_body,
+    parse_bounds,
     parse_init_args,
+    print_bounds,
     print_init_args,
     verify_carried,
+    verify_same_type,
+    yielded_values,
 )
 from ember_hw.compiler.dialects.slcvec_streams import (
     BroadcastOp,
@@ -215,8 +219,7 @@ class ForOp(IRDLOperation):
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
         """The execute values that the body hands to the next iteration."""
-        terminator = self.body.block.last_op
-        return tuple(terminator.operands) if isinstance(terminator, YieldOp) else ()
+        return yielded_values(self.body)
 
     @override
     def verify_(self) -> None:
@@ -229,9 +232,7 @@ class ForOp(IRDLOperation):
         if head_type(bound) != IndexType() and stream_element(bound) != index_vector:
             rule = f"index, !slc.stream<index> or {StreamType(index_vector)}"
             reject("type of the bounds", rule, bound)
-        for which, value in (("upper bound", self.upper_bound), ("step", self.step)):
-            if value.type != bound:
-                reject(f"type of the {which}", f"the lower bound's type {bound}", value.type)
+        verify_same_type(bound, self.upper_bound, self.step)
         if head_type(self.in_mask.type) != mask_vector:
             rule = f"{mask_vector} or {StreamType(mask_vector)}"
             reject("type of the mask", rule, self.in_mask.type)
@@ -253,11 +254,7 @@ class ForOp(IRDLOperation):
             parser.parse_keyword("xx")
             out_mask = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        lower = parser.parse_unresolved_operand()
-        parser.parse_keyword("to")
-        upper = parser.parse_unresolved_operand()
-        parser.parse_keyword("step")
-        step = parser.parse_unresolved_operand()
+        bounds = parse_bounds(parser)
         parser.parse_keyword("mask")
         in_mask = parser.parse_unresolved_operand()
         carried, inits = parse_init_args(parser)
@@ -280,10 +277,11 @@ class ForOp(IRDLOperation):
             parser.raise_error(
                 f"loopConfig must be #slcvec<loop_config ..>, not {config}", position
             )
+        lower, upper, step = (parser.resolve_operand(bound, bound_type) for bound in bounds)
         op = cls(
-            parser.resolve_operand(lower, bound_type),
-            parser.resolve_operand(upper, bound_type),
-            parser.resolve_operand(step, bound_type),
+            lower,
+            upper,
+            step,
             parser.resolve_operand(in_mask, in_mask_type),
             lanes,
             config.data,
@@ -301,11 +299,7 @@ class ForOp(IRDLOperation):
         printer.print_string(" xx ")
         printer.print_ssa_value(self.out_mask)
         printer.print_string(") = ")
-        printer.print_ssa_value(self.lower_bound)
-        printer.print_string(" to ")
-        printer.print_ssa_value(self.upper_bound)
-        printer.print_string(" step ")
-        printer.print_ssa_value(self.step)
+        print_bounds(printer, self.lower_bound, self.upper_bound, self.step)
         printer.print_string(" mask ")
         printer.print_ssa_value(self.in_mask)
         print_init_args(printer, self.execute_args, self.init_args)

@@ -7,20 +7,25 @@ from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    StringAttr,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
 
 from ember_hw.compiler.dialects import slc
 from ember_hw.errors import CompileError
 
 #: Attribute of a function whose distinct memref arguments are known not to overlap.
 NOALIAS = "ember.noalias"
+#: Attribute of a function: the symbols of its arguments, in order.
+ARGUMENT_NAMES = "ember.args"
 #: Attribute of an `scf.for` that becomes a loop of the access unit.
 OFFLOAD = "ember.offload"
 #: String attribute of a loop that a pass left as it was: why.
@@ -57,6 +62,15 @@ def function_name(op: Operation) -> str:
     while current is not None and not isinstance(current, func.FuncOp):
         current = current.parent_op()
     return current.sym_name.data if current is not None else "?"
+
+
+def argument_symbols(function: func.FuncOp) -> dict[SSAValue, str]:
+    """Return the symbol of each of the function's arguments; `CompileError` if they have none."""
+    names = function.attributes.get(ARGUMENT_NAMES)
+    arguments = function.body.block.args
+    if not isa(names, ArrayAttr[StringAttr]) or len(names.data) != len(arguments):
+        refuse(function, f"attribute {ARGUMENT_NAMES!r}", "a name for each argument", names)
+    return {argument: name.data for argument, name in zip(arguments, names.data, strict=True)}
 
 
 def value_name(value: SSAValue) -> str:

@@ -373,7 +373,7 @@ def test_anything_else_names_the_op_and_the_case(
 
 def test_output_must_be_an_argument_of_the_function() -> None:
     before = "%mine = memref.alloc(%D, %D) : memref<?x?xf32>"
-    rule = "to an argument that ember.args of the function names"
+    rule = "to an argument of the function"
     with pytest.raises(CompileError, match=f"^'memref.store' in case 1 must be {rule}, not '.*'$"):
         extract(swap(SCALAR_CASE, "%out", "%mine"), VECTOR_PUSHES, before=before)
 
