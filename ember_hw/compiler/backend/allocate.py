@@ -249,12 +249,8 @@ class _Allocation:
     def _alu(self, op: slc.AluStreamOp) -> None:
         if op.alu_op.data not in _ALU:
             refuse(op, "operation of the access unit", "add, sub or mul", op.alu_op.data.value)
-        lhs, rhs = op.lhs, op.rhs
-        # The hardware's second operand may be a constant, its first is a slot.
-        if lhs not in self.slots and op.alu_op.data is not slc.AluKind.SUB:
-            lhs, rhs = rhs, lhs
         holder = self._holder(op.operands)
-        operands = self._slot(lhs, op), self._slot(rhs, op)
+        operands = self._slot(op.lhs, op), self._slot(op.rhs, op)
         number = self._new_stream(op.result, holder)
         self.records.append(AluOp(number, holder, _ALU[op.alu_op.data], *operands))
 

@@ -241,3 +241,64 @@ def test_ir_that_does_not_verify_after_a_pass_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(pipeline_module.ChooseDecoupling, "apply", break_module)
     with pytest.raises(CompileError, match=r"^IR after 'choose-decoupling' must verify: "):
         run_pipeline(parse_module(EB_SUM.text), 0)
+
+
+#: Preset each bag before its lookups, add rows 2 i + 1 of integers, and tell where each row went.
+BEGIN_CALLBACK = """
+func.func @kernel(%off: memref<?xindex>, %idx: memref<?xindex>, %tab: memref<?x?xi64>,
+                  %out: memref<?x?xi64>, %seen: memref<?xindex>, %B: index)
+    attributes {ember.args = ["off", "idx", "tab", "out", "seen", "B"], ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %D = memref.dim %tab, %c1 : memref<?x?xi64>
+  scf.for %b = %c0 to %B step %c1 {
+    %b1 = arith.addi %b, %c1 : index
+    %s = memref.load %off[%b] : memref<?xindex>
+    %e = memref.load %off[%b1] : memref<?xindex>
+    %first = memref.load %tab[%b, %c0] : memref<?x?xi64>
+    memref.store %first, %out[%b, %c0] : memref<?x?xi64>
+    scf.for %j = %s to %e step %c1 {
+      %i = memref.load %idx[%j] : memref<?xindex>
+      %i2 = arith.muli %i, %c2 : index
+      %r = arith.addi %i2, %c1 : index
+      scf.for %d = %c0 to %D step %c1 {
+        %v = memref.load %tab[%r, %d] : memref<?x?xi64>
+        %a = memref.load %out[%b, %d] : memref<?x?xi64>
+        %n = arith.addi %a, %v : i64
+        memref.store %n, %out[%b, %d] : memref<?x?xi64>
+      }
+    }
+    memref.store %b1, %seen[%b] : memref<?xindex>
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_callbacks_before_and_after_a_loop_and_integer_lanes(opt_level: int) -> None:
+    lengths = [0, 2, 0, 3, 0]
+    random = np.random.default_rng(0)
+    table = random.integers(-(2**62), 2**62, (11, 7))
+    offsets, indices = np.cumsum([0, *lengths]), random.integers(0, 5, sum(lengths))
+    expected = np.zeros((5, 7), np.int64)
+    expected[:, 0] = table[:5, 0]
+    np.add.at(expected, np.repeat(np.arange(5), lengths), table[2 * indices + 1])
+
+    module = parse_module(BEGIN_CALLBACK)
+    seen: list[str] = []
+
+    def observe(name: str, module: ModuleOp) -> None:
+        for schedule in SCHEDULES:
+            out, places = np.zeros((5, 7), np.int64), np.zeros(5, np.int64)
+            arguments: list[Any] = [offsets, indices, table, out, places, 5]
+            interpret(module, "kernel", arguments, schedule=schedule)
+            assert np.array_equal(out, expected), name
+            assert np.array_equal(places, np.arange(1, 6)), name
+        seen.append(name)
+
+    text = run_pipeline(module, opt_level, 4, observe=observe)["dlc"]
+    assert seen[-1] == "slc-to-dlc"
+    assert "register_callback %t1, beg" in text
+    assert ("vector<4xi64>" in text) == (opt_level > 0)

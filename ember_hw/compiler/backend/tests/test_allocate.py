@@ -99,11 +99,12 @@ def test_arithmetic_outside_addresses_takes_the_alu() -> None:
     assert "au.mem s4 on t1 = a3[s2 + 1] : index" in lines
 
 
-def test_constants_fold_into_an_address() -> None:
-    address = """
+@pytest.mark.parametrize("factors", ["%three, %j2", "%j2, %three"])
+def test_constants_fold_into_an_address(factors: str) -> None:
+    address = f"""
       %three = arith.constant 3 : index
       %j2 = arith.subi %j, %c1 : index
-      %j3 = arith.muli %three, %j2 : index
+      %j3 = arith.muli {factors} : index
       %j4 = arith.addi %c1, %j3 : index
       %i = memref.load %idx[%j4]"""
     text = EB_SUM.text.replace("      %i = memref.load %idx[%j]", address)
