@@ -21,10 +21,12 @@ from ember_hw.errors import EmberError
 
 app = typer.Typer(
     name="ember-hw",
-    help="Compiles PyTorch embeddings for a decoupled access-execute accelerator; runs them there.",
+    help="Compiles PyTorch embeddings for a decoupled access-execute accelerator, and runs them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help as plain text, the same in a terminal, a pipe and a log
+    epilog="`ember-hw COMMAND --help` has examples. Exit codes: 0 success, 1 error, 2 wrong usage.",
 )
 results = Console(highlight=False)
 
@@ -32,6 +34,30 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Config = Annotated[
     str, typer.Option("--config", "-c", help="A preset's name, or a JSON file of parameters.")
 ]
+OptLevel = Annotated[
+    int,
+    typer.Option(
+        "--opt-level",
+        "-O",
+        help="0 sends elements, 1 vectors, 2 rows, 3 rows without their indices.",
+        min=0,
+        max=3,
+    ),
+]
+Memory = Annotated[str, typer.Option(help="Model of the memory: ideal.")]
+Latency = Annotated[
+    int | None,
+    typer.Option(help="Cycles from a read to its data in the ideal memory.", show_default="100"),
+]
+Sink = Annotated[
+    str,
+    typer.Option(help="Execute side that drains the queues: ideal (never waits) or core-like."),
+]
+
+
+def examples(*lines: str) -> str:
+    """Return lines for the end of a command's help; click's mark in front keeps them apart."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 @app.callback()
@@ -79,18 +105,35 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ember-hw demo",
+        "ember-hw demo --latency 400                what a slow memory costs",
+        "ember-hw demo --sink core-like -O 2        an in-order core takes the rows",
+        "ember-hw demo --json > demo.json",
+    )
+)
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the table's values.", min=0)] = 0,
+    opt_level: OptLevel = 3,
+    memory: Memory = "ideal",
+    latency: Latency = None,
+    sink: Sink = "ideal",
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("ember-hw-demo.png"),
     as_json: Json = False,
 ) -> None:
-    """Look up 100,000 film ratings on the simulated access unit; check, report and draw."""
+    """Run the whole way on real data.
+
+    Looks up 100,000 film ratings on the simulated access unit; checks, reports and draws.
+    """
+    from ember_hw.cli.machine import choose_memory
+
+    chosen = choose_memory(memory, latency)
     with Steps() as step:
         step("loading PyTorch and the compiler")
         from ember_hw.demo import plots, run
 
-        result = run.run(seed, step)
+        result = run.run(step, seed=seed, opt_level=opt_level, memory=chosen, sink=sink)
         step(f"drawing {plot}")
         plots.draw(result, plot)
     if as_json:
@@ -101,12 +144,13 @@ def demo(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog=examples("ember-hw doctor", "ember-hw doctor --json"))
 def doctor(as_json: Json = False) -> None:
-    """Check every tool, print versions, and say what to do about a missing one."""
-    from rich.table import Table
+    """Check every tool that is needed.
 
-    from ember_hw.cli.doctor import Check, check_all, to_json
+    Prints versions, and says what to do about a missing one.
+    """
+    from ember_hw.cli.doctor import Check, as_table, check_all, to_json
 
     checks: list[Check] = []
     with notes.status("") as status:
@@ -117,23 +161,18 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print_json(report)
     else:
-        table = Table("", "tool", "version", "for", box=None)
-        table.add_column("where, or what to do", overflow="fold")
-        for check in checks:
-            mark = (
-                "[red]✗[/]"
-                if check.is_failure
-                else "[yellow]-[/]"
-                if check.version is None
-                else "✓"
-            )
-            table.add_row(mark, check.tool, check.version or "missing", check.purpose, check.note)
-        results.print(table)
+        results.print(as_table(checks))
     if not report["ok"]:
         raise typer.Exit(1)
 
 
-@app.command("compile")
+@app.command(
+    "compile",
+    epilog=examples(
+        "ember-hw compile model.py:bag -o bag.ember",
+        "ember-hw compile model.py:bag -o bag.ember --inputs request.npz --seed 7 -O 2",
+    ),
+)
 def compile_(
     model: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="A module in a file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the program goes.")],
@@ -146,27 +185,34 @@ def compile_(
             dir_okay=False,
         ),
     ] = None,
-    opt_level: Annotated[int, typer.Option("--opt-level", "-O", min=0, max=3)] = 3,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seeds torch before FILE.py runs; the program and its reports name it."),
+    ] = None,
+    opt_level: OptLevel = 3,
     config: Config = "default",
     as_json: Json = False,
 ) -> None:
-    """Compile a PyTorch module to a program for the access unit."""
+    """Compile a PyTorch module to a program."""
+    parameters = read_config(config)
     with Steps() as step:
         step(f"loading {model}")
+        from dataclasses import replace
+
         import ember_hw
 
-        module, examples = load_model(model)
+        module, calls = load_model(model, seed)
         if inputs is not None:
-            examples = tuple(read_arrays(inputs).values())
+            calls = tuple(read_arrays(inputs).values())
         step("compiling")
-        program = ember_hw.compile(
-            module, examples, opt_level=opt_level, config=read_config(config)
-        )
+        program = ember_hw.compile(module, calls, opt_level=opt_level, config=parameters)
+        program = replace(program, seed=seed)
         step(f"writing {output}")
         program.save(output)
     facts = {
         "program": str(output),
         "bytes": output.stat().st_size,
+        "seed": seed,
         "opt_level": program.opt_level,
         "config": program.config.name,
         "microcode_words": len(program.microcode.encode()),
@@ -179,7 +225,14 @@ def compile_(
             typer.echo(f"{name.replace('_', ' '):<24}{value}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ember-hw run bag.ember --inputs request.npz --backend verilator --verify",
+        "ember-hw run bag.ember --inputs request.npz -b interpreter -o pooled.npy --json",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --latency 400 --sink core-like",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --trace run.vcd --trace-end 500",
+    )
+)
 def run(
     program: Annotated[
         Path, typer.Argument(help="What `compile` wrote.", exists=True, dir_okay=False)
@@ -193,15 +246,35 @@ def run(
         ),
     ],
     backend: Annotated[str, typer.Option("--backend", "-b", help="interpreter or verilator.")],
-    memory: Annotated[str, typer.Option(help="Model of the memory.")] = "ideal",
-    sink: Annotated[str, typer.Option(help="Execute side that drains the queues.")] = "ideal",
+    memory: Memory = "ideal",
+    latency: Latency = None,
+    sink: Sink = "ideal",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the pooled rows go, an .npy.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare with the reference.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Where a trace of every signal goes, a .vcd; needs a slower model."),
+    ] = None,
+    trace_start: Annotated[
+        int | None,
+        typer.Option(help="First cycle of the trace, from the program's start.", show_default="0"),
+    ] = None,
+    trace_end: Annotated[
+        int | None,
+        typer.Option(help="Cycle before which it ends.", show_default="10,000 after the first"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a program on a backend and report; with --verify a difference is an error."""
+    """Run a program on a backend and report.
+
+    With --verify a difference from the reference is an error.
+    """
+    from ember_hw.cli.machine import choose_memory, choose_trace
+
+    chosen = choose_memory(memory, latency)
+    options = choose_trace(trace, trace_start, trace_end)
     with Steps() as step:
         step(f"reading {program}")
         import numpy as np
@@ -214,10 +287,15 @@ def run(
             arrays = tuple(arrays.values())
         step(f"opening {backend} (a model is built once on a machine)")
         with ember_hw.open_device(
-            backend, config=loaded.config, memory=memory, sink=sink
+            backend,
+            config=loaded.config,
+            memory=chosen,
+            sink=sink,
+            progress=step.detail,
+            **options,
         ) as device:
             step("running")
-            pooled = device.run(loaded, arrays)
+            pooled = device.run(loaded, arrays, progress=step.reached)
             report = device.report
         facts = report.to_dict()
         if output is not None:
@@ -225,9 +303,8 @@ def run(
             np.save(output, pooled)
         if verify:
             step("comparing with the reference")
-            from ember_hw.demo.run import count_mismatches
             from ember_hw.host.launch import make_request
-            from ember_hw.host.reference import exact
+            from ember_hw.host.reference import count_mismatches, exact
 
             (table,) = loaded.tables.values()
             facts["mismatches"] = count_mismatches(
@@ -243,17 +320,25 @@ def run(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ember-hw verilog -o rtl/",
+        "ember-hw verilog --config mine.json -o rtl/",
+    )
+)
 def verilog(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     config: Config = "default",
 ) -> None:
-    """Write the access unit as Verilog with flat AXI names, and the config it was made for."""
+    """Write the access unit as Verilog.
+
+    The top has flat AXI names; the config it was made for lies beside it.
+    """
+    parameters = read_config(config)
     with Steps() as step:
         step("converting Amaranth to Verilog")
         from ember_hw.rtl.emit_verilog import TOP_NAME, emit_verilog
 
-        parameters = read_config(config)
         text = emit_verilog(parameters)
     output.mkdir(parents=True, exist_ok=True)
     written = {
@@ -265,7 +350,7 @@ def verilog(
         typer.echo(str(output / name))
 
 
-@app.command()
+@app.command(epilog=examples("ember-hw asm bag.txt -o bag.bin --config tiny"))
 def asm(
     source: Annotated[
         Path, typer.Argument(help="Text of a microcode.", exists=True, dir_okay=False)
@@ -273,7 +358,10 @@ def asm(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the words go.")],
     config: Config = "default",
 ) -> None:
-    """Assemble microcode: text in, little-endian 32-bit words out."""
+    """Assemble microcode.
+
+    Text in, little-endian 32-bit words out.
+    """
     import numpy as np
 
     from ember_hw.isa import assemble
@@ -283,7 +371,9 @@ def asm(
     notes.print(f"{output}: {len(words)} words")
 
 
-@app.command()
+@app.command(
+    epilog=examples("ember-hw disasm bag.ember", "ember-hw disasm bag.bin --config tiny > bag.txt")
+)
 def disasm(
     source: Annotated[
         Path,
@@ -291,7 +381,10 @@ def disasm(
     ],
     config: Config = "default",
 ) -> None:
-    """Disassemble microcode; `--config` is that of bare words, a program knows its own."""
+    """Disassemble microcode.
+
+    --config is that of bare words; a program knows its own.
+    """
     import zipfile
 
     from ember_hw.compiler.program import Program

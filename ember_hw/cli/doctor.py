@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
 
+from rich.table import Table
+from rich.text import Text
+
 from ember_hw.errors import EmberError
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
@@ -86,6 +89,19 @@ def to_json(checks: list[Check]) -> dict[str, object]:
         "ok": not any(check.is_failure for check in checks),
         "checks": [asdict(check) for check in checks],
     }
+
+
+def as_table(checks: list[Check]) -> Table:
+    """Return the checks as a table for a terminal."""
+    table = Table("", "tool", "version", "for", box=None)
+    table.add_column("where, or what to do", overflow="fold")
+    for check in checks:
+        mark = Text("✓")
+        if check.version is None:
+            mark = Text("✗", style="red") if check.is_failure else Text("-", style="yellow")
+        cells = (check.tool, check.version or "missing", check.purpose, check.note)
+        table.add_row(mark, *(Text(cell) for cell in cells))  # Text: [test] is no markup
+    return table
 
 
 def _python() -> Check:

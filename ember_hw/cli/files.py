@@ -28,8 +28,15 @@ def read_config(name: str) -> AcceleratorConfig:
     return AcceleratorConfig.preset(name)
 
 
-def load_model(model: str) -> tuple[Any, Any]:
+def load_model(model: str, seed: int | None = None) -> tuple[Any, Any]:
     """Run FILE.py and return what NAME is there, and its `example_inputs` (None without).
+
+    Parameters
+    ----------
+    model : str
+        FILE.py:NAME.
+    seed : int, optional
+        Seed of torch's random numbers for the file.
 
     Raises
     ------
@@ -43,6 +50,10 @@ def load_model(model: str) -> tuple[Any, Any]:
         raise ValueError(f"model must be FILE.py:NAME, not {model!r}")
     if not Path(file).is_file():
         raise ValueError(f"model must name a file that exists, not {file!r}")
+    if seed is not None:
+        import torch
+
+        torch.manual_seed(seed)
     sys.path.insert(0, str(Path(file).resolve().parent))  # as `python FILE.py` does
     try:
         names = runpy.run_path(file)

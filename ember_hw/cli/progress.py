@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 notes = Console(stderr=True, highlight=False)
 
+#: A log, unlike a terminal, gets a line about a long run only so often.
+_LOG_EVERY_SECONDS = 10.0
+
 
 class Steps:
-    """Shows on standard error what runs now, and for how long.
+    """Shows on standard error what runs now, how far it is, and for how long it has run.
 
-    A terminal shows a running clock, then the time each step took. Elsewhere a line announces each
-    step, so that a log tells where a long one stands.
+    A terminal shows a running clock and a bar, then the time each step took. Elsewhere a line
+    announces each step and detail, so that a log tells where a long one stands.
     """
 
     def __init__(self, console: Console = notes) -> None:
@@ -22,6 +25,8 @@ class Steps:
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[detail]}", markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -29,6 +34,7 @@ class Steps:
         self._task: TaskID | None = None
         self._text = ""
         self._began = 0.0
+        self._logged = 0.0
 
     def __enter__(self) -> Steps:
         if self._console.is_terminal:
@@ -42,11 +48,30 @@ class Steps:
     def __call__(self, text: str) -> None:
         """End the step that runs and begin the next."""
         self._end("✓")
-        self._text, self._began = text, time.monotonic()
+        self._text = text
+        self._began = self._logged = time.monotonic()
         if self._console.is_terminal:
-            self._task = self._live.add_task(text, total=None)
+            self._task = self._live.add_task(text, total=None, detail="")
         else:
             self._console.print(f"… {text}", markup=False)
+
+    def detail(self, text: str) -> None:
+        """Show what the running step does next."""
+        if self._task is not None:
+            self._live.update(self._task, detail=text)
+        else:
+            self._console.print(f"…   {text}", markup=False)
+
+    def reached(self, done: int, total: int, cycles: int | None) -> None:
+        """Show how many lookups of a run are done, and the cycles that they took."""
+        text = f"{done:,} of {total:,}"
+        if cycles is not None:
+            text += f" in {cycles:,} cycles"
+        if self._task is not None:
+            self._live.update(self._task, completed=done, total=total, detail=text)
+        elif time.monotonic() - self._logged >= _LOG_EVERY_SECONDS:
+            self._logged = time.monotonic()
+            self._console.print(f"…   {text}", markup=False)
 
     def _end(self, mark: str) -> None:
         if self._task is not None:

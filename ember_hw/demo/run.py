@@ -6,9 +6,9 @@ reference bit for bit, and torch's within the rounding of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,14 +17,25 @@ from numpy.typing import NDArray
 import ember_hw
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import movielens
-from ember_hw.host.reference import error_bound, exact
+from ember_hw.host.reference import count_mismatches, error_bound, exact
 from ember_hw.host.report import Report
 from ember_hw.host.request import LookupRequest, normalise_request
 
 EMBEDDING_DIM = 64
 ROW_BYTES = 4 * EMBEDDING_DIM
-MEMORY = "ideal"
-SINK = "ideal"
+
+
+class Watcher(Protocol):
+    """Who is told how far the demo is."""
+
+    def __call__(self, text: str) -> None:
+        """Take note that a step begins."""
+
+    def detail(self, text: str) -> None:
+        """Take note of what the step does next."""
+
+    def reached(self, done: int, total: int, cycles: int | None) -> None:
+        """Take note of the lookups done, those in all, and the cycles that they took."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +44,6 @@ class DemoResult:
 
     Attributes
     ----------
-    seed : int
-        Seed of the table.
     bags : int
         Users.
     mismatches : int
@@ -52,10 +61,9 @@ class DemoResult:
     capacities : mapping of str to int
         Entries of the queues whose high-water marks the report gives, by the same names.
     report : Report
-        The device's report of the run.
+        The device's report of the run; it holds the seed of the table.
     """
 
-    seed: int
     bags: int
     mismatches: int
     torch_mismatches: int
@@ -68,7 +76,7 @@ class DemoResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the access unit fetched one row for each lookup, no more and no less."""
+        """Whether the access unit sent one row for each lookup, no more and no less."""
         return self.report.useful_bytes == movielens.RATINGS * ROW_BYTES
 
     @property
@@ -83,15 +91,26 @@ class DemoResult:
         return self.report.to_dict() | own
 
 
-def run(seed: int = 0, step: Callable[[str], None] = lambda text: None) -> DemoResult:
+def run(
+    watcher: Watcher,
+    *,
+    seed: int = 0,
+    opt_level: int = 3,
+    memory: Any = "ideal",
+    sink: Any = "ideal",
+) -> DemoResult:
     """Run the demo.
 
     Parameters
     ----------
+    watcher : Watcher
+        Told how far it is.
     seed : int
         Seed of the table's values.
-    step : callable
-        Told what begins now.
+    opt_level : int
+        Of the compiler, 0 to 3.
+    memory, sink
+        As `open_device` takes them.
 
     Returns
     -------
@@ -100,34 +119,40 @@ def run(seed: int = 0, step: Callable[[str], None] = lambda text: None) -> DemoR
 
     Raises
     ------
+    ValueError
+        There is no memory or sink of that name.
     ToolError
         The data can't be downloaded, or the model can't be built.
+    DeviceError
+        The access unit stopped on a fault, or lost a lookup.
     """
-    step("reading MovieLens-100K")
-    bags = movielens.load()
-    table = make_table(seed)
-    bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
-    inputs = (torch.from_numpy(bags.indices), torch.from_numpy(bags.offsets))
-
-    step("compiling the EmbeddingBag")
     config = AcceleratorConfig.preset("default")
-    program = ember_hw.compile(bag, inputs, opt_level=3, config=config)
+    watcher("opening the simulated access unit (its model is built once on a machine)")
+    with ember_hw.open_device(
+        "verilator", config=config, memory=memory, sink=sink, progress=watcher.detail
+    ) as device:
+        watcher("reading MovieLens-100K")
+        bags = movielens.load()
+        table = make_table(seed)
+        bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
+        inputs = (torch.from_numpy(bags.indices), torch.from_numpy(bags.offsets))
 
-    step("building the Verilator model of the access unit (once on a machine)")
-    device = ember_hw.open_device("verilator", config=config, memory=MEMORY, sink=SINK)
+        watcher("compiling the EmbeddingBag")
+        program = ember_hw.compile(bag, inputs, opt_level=opt_level, config=config)
+        program = replace(program, seed=seed)
 
-    step(f"running {len(bags.indices):,} lookups")
-    pooled = np.asarray(device.run(program, inputs))
+        watcher(f"running {len(bags.indices):,} lookups")
+        pooled = np.asarray(device.run(program, inputs, progress=watcher.reached))
+        report = device.report
     assert (pooled.shape, pooled.dtype) == ((movielens.USERS, EMBEDDING_DIM), np.float32)
 
-    step("checking every pooled row")
+    watcher("checking every pooled row")
     request = normalise_request(bags.indices, bags.offsets, num_embeddings=movielens.NUM_EMBEDDINGS)
     mismatches = count_mismatches(pooled, exact(table, request))
     with torch.no_grad():
         second_opinion = bag(*inputs).numpy()
     torch_mismatches, torch_max_error = compare_with_torch(pooled, second_opinion, table, request)
     return DemoResult(
-        seed=seed,
         bags=request.num_bags,
         mismatches=mismatches,
         torch_mismatches=torch_mismatches,
@@ -141,7 +166,7 @@ def run(seed: int = 0, step: Callable[[str], None] = lambda text: None) -> DemoR
             "outstanding": config.outstanding_reads,
             "tokens": config.token_entries,
         },
-        report=device.report,
+        report=report,
     )
 
 
@@ -149,19 +174,6 @@ def make_table(seed: int) -> NDArray[np.float32]:
     """Return the seeded table, float32 (1683, 64), normally distributed."""
     shape = (movielens.NUM_EMBEDDINGS, EMBEDDING_DIM)
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
-
-
-def count_mismatches(pooled: NDArray[np.float32], expected: NDArray[np.float32]) -> int:
-    """Count the rows that differ in any bit; both are float32 (B, D).
-
-    Examples
-    --------
-    >>> pooled = np.array([[0.0], [-0.0], [1.0]], np.float32)
-    >>> count_mismatches(pooled, np.array([[0.0], [0.0], [1.0]], np.float32))
-    1
-    """
-    different = pooled.view(np.uint32) != expected.view(np.uint32)
-    return int(different.any(axis=1).sum())
 
 
 def compare_with_torch(

@@ -13,7 +13,8 @@ from ember_hw.registers import Counter
 #: Clock at which reports turn cycles into time. Stated, not measured: nothing here ran on silicon.
 CLOCK_MHZ = 100.0
 
-_STALLS = {
+#: Reason of each stall: its counter, and what it means.
+STALLS = {
     "execute": (Counter.STALL_EXECUTE, "the execute side holds a full queue"),
     "outstanding": (Counter.STALL_OUTSTANDING, "all outstanding reads are in use"),
     "reorder": (Counter.STALL_REORDER, "the reorder buffer is full"),
@@ -21,7 +22,8 @@ _STALLS = {
     "memory": (Counter.STALL_MEMORY, "reads are in flight, nothing else to ask for"),
     "front": (Counter.STALL_FRONT, "the loops are filling or draining"),
 }
-_HIGH_WATER = {
+#: Each high-water mark: its counter, and what waits.
+HIGH_WATER = {
     "bundles": (Counter.HIGH_BUNDLES, "bundles waiting"),
     "row_beats": (Counter.HIGH_ROW_BEATS, "beats in the reorder buffer"),
     "outstanding": (Counter.HIGH_OUTSTANDING, "row reads in flight"),
@@ -150,9 +152,9 @@ class Report:
             rate = f"{self.lookups_per_second:,.0f} at {self.clock_mhz:g} MHz (stated)"
             lines.append(("lookups a second", rate))
         for name, cycles in self.stalls.items():
-            lines.append((f"stall {name}", f"{cycles:,} cycles: {_STALLS[name][1]}"))
+            lines.append((f"stall {name}", f"{cycles:,} cycles: {STALLS[name][1]}"))
         for name, most in self.high_water.items():
-            lines.append((f"most {name.replace('_', ' ')}", f"{most:,} {_HIGH_WATER[name][1]}"))
+            lines.append((f"most {name.replace('_', ' ')}", f"{most:,} {HIGH_WATER[name][1]}"))
         return lines
 
 
@@ -165,8 +167,8 @@ def counted(counters: Mapping[Counter, int]) -> dict[str, Any]:
         "bundles": counters[Counter.BUNDLES],
         "rows": counters[Counter.ROWS],
         "useful_bytes": counters[Counter.ROW_BYTES],
-        "stalls": {name: counters[counter] for name, (counter, _) in _STALLS.items()},
-        "high_water": {name: counters[counter] for name, (counter, _) in _HIGH_WATER.items()},
+        "stalls": {name: counters[counter] for name, (counter, _) in STALLS.items()},
+        "high_water": {name: counters[counter] for name, (counter, _) in HIGH_WATER.items()},
     }
 
 

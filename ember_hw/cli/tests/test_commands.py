@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from ember_hw.cli.files import read_config
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import run as demo_run
-from ember_hw.demo.tests.results import a_result
+from ember_hw.demo.run import DemoResult
+from ember_hw.demo.tests.results import a_report, a_result
 from ember_hw.isa import Microcode, microcode_words
+from ember_hw.sim.options import IdealMemory
 
 
 def an_empty_program() -> Program:
@@ -72,13 +75,22 @@ def test_verdict_of_the_demo_is_the_exit_code(
     ember_hw, tmp_path: Path, capsys, monkeypatch
 ) -> None:
     picture = tmp_path / "demo.png"
-    monkeypatch.setattr(demo_run, "run", lambda seed, step: a_result(seed=seed))
-    assert ember_hw("demo", "--seed", 4, "--plot", picture, "--json") == 0
+    asked: dict[str, Any] = {}
+
+    def run(watcher: object, **options: Any) -> DemoResult:
+        asked.update(options)
+        return a_result(report=a_report(seed=options["seed"]))
+
+    monkeypatch.setattr(demo_run, "run", run)
+    choices = ("-O", 2, "--latency", 30, "--sink", "core-like")
+    assert ember_hw("demo", "--seed", 4, *choices, "--plot", picture, "--json") == 0
+    memory = IdealMemory(latency_cycles=30)
+    assert asked == {"seed": 4, "opt_level": 2, "memory": memory, "sink": "core-like"}
     shown = capsys.readouterr()
     assert json.loads(shown.out)["seed"] == 4
     assert "drawing" in shown.err
     assert picture.exists()
-    monkeypatch.setattr(demo_run, "run", lambda seed, step: a_result(mismatches=1))
+    monkeypatch.setattr(demo_run, "run", lambda watcher, **_: a_result(mismatches=1))
     assert ember_hw("demo", "--plot", picture) == 1
     assert "WRONG" in capsys.readouterr().out
 
@@ -98,13 +110,46 @@ def test_compile_takes_module_and_examples_from_the_file(
     program = tmp_path / "bag.ember"
     assert ember_hw("compile", f"{source}:bag", "-o", program, "--json") == 0
     assert json.loads(capsys.readouterr().out)["opt_level"] == 2
-    assert Program.load(program).name == "empty"
+    assert (Program.load(program).name, Program.load(program).seed) == ("empty", None)
 
     np.savez(inputs, indices=np.arange(3), offsets=np.zeros(1, np.int64))
     assert ember_hw("compile", f"{source}:bag", "-o", program, "--inputs", inputs) == 0
     (_, from_file), (_, from_arrays) = calls
     assert from_file == (1, 2)
     assert [array.tolist() for array in from_arrays] == [[0, 1, 2], [0]]
+
+
+def test_seed_of_compile_makes_the_weights_and_is_kept(
+    ember_hw, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    drawn: list[float] = []
+
+    def compile_(module: float, *_: object, **__: object) -> Program:
+        drawn.append(module)
+        return an_empty_program()
+
+    monkeypatch.setattr(package, "compile", compile_, raising=False)
+    source, program = tmp_path / "model.py", tmp_path / "bag.ember"
+    source.write_text("import torch\nbag = float(torch.rand(()))\n")
+    for seed in (7, 7, 8):
+        assert ember_hw("compile", f"{source}:bag", "-o", program, "--seed", seed, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["seed"] == Program.load(program).seed == seed
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "doctor", "compile", "run", "verilog", "asm", "disasm"]
+)
+def test_help_of_a_command_has_examples_and_its_summary_is_whole(
+    ember_hw, capsys, command: str
+) -> None:
+    assert ember_hw(command, "--help") == 0
+    shown = capsys.readouterr().out
+    assert f"Examples:\n    ember-hw {command}" in shown
+    assert ember_hw("--help") == 0
+    (line,) = re.findall(rf"^  {command} .*$", capsys.readouterr().out, re.MULTILINE)
+    assert line.endswith(".")
+    assert not line.endswith("..")
 
 
 @pytest.mark.rtl

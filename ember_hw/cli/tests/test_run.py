@@ -57,6 +57,16 @@ def test_difference_from_the_reference_is_an_error(
     assert "exact reference         3 of 3 bags differ\n" in capsys.readouterr().out
 
 
+def test_trace_of_a_backend_without_a_clock_is_a_sentence(
+    ember_hw, program: Path, inputs: Path, tmp_path: Path, capsys
+) -> None:
+    options = ("--backend", "interpreter", "--trace", tmp_path / "run.vcd")
+    assert ember_hw("run", program, "--inputs", inputs, *options) == 1
+    assert capsys.readouterr().err.endswith(
+        "ember-hw: option of backend 'interpreter' must be left out, not 'trace'\n"
+    )
+
+
 def test_index_outside_the_table_is_a_sentence(
     ember_hw, program: Path, tmp_path: Path, capsys
 ) -> None:

@@ -12,7 +12,7 @@ def a_report(**changes: Any) -> Report:
     values: dict[str, Any] = {
         "program": "EmbeddingBag",
         "backend": "verilator",
-        "memory": "ideal, latency 100",
+        "memory": "ideal (latency 100 cycles)",
         "sink": "ideal",
         "config": "default",
         "config_hash": 0x1234,
@@ -33,7 +33,6 @@ def a_report(**changes: Any) -> Report:
 
 def a_result(**changes: Any) -> DemoResult:
     values: dict[str, Any] = {
-        "seed": 0,
         "bags": 943,
         "mismatches": 0,
         "torch_mismatches": 0,

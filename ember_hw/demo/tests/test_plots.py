@@ -11,7 +11,7 @@ def test_picture_is_a_png_of_some_size(tmp_path: Path) -> None:
     plots.draw(a_result(), path)
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG")
-    assert int.from_bytes(content[16:20]) == 1650  # width in pixels
+    assert int.from_bytes(content[16:20]) == 1800  # width in pixels
     assert len(content) > 20_000
 
 
@@ -21,9 +21,9 @@ def test_every_cycle_has_its_bar() -> None:
     )
     counts = plots.cycle_counts(report)
     assert counts == {
-        "beat of rows": 900,
-        "beat of indices": 50,
-        "stall: memory": 30,
-        "stall: front": 20,
+        "row beats": 900,
+        "index beats": 50,
+        "no beat: memory\nreads are in flight, nothing else to ask for": 30,
+        "no beat: front\nthe loops are filling or draining": 20,
     }
     assert sum(counts.values()) == report.cycles

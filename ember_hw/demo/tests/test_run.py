@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,13 @@ import pytest
 import torch
 
 import ember_hw
+from ember_hw.compiler.program import Program
+from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import movielens, run
 from ember_hw.demo.tests.results import a_report, a_result
 from ember_hw.host.reference import exact
 from ember_hw.host.request import normalise_request
+from ember_hw.host.tests.programs import bag_program
 
 
 def test_table_depends_on_the_seed_alone() -> None:
@@ -52,31 +55,81 @@ def test_any_deviation_makes_the_result_wrong(changes: dict[str, Any]) -> None:
 
 
 def test_result_is_json_with_the_numbers_of_the_report() -> None:
-    values = json.loads(json.dumps(a_result(seed=5).to_dict()))
+    values = json.loads(json.dumps(a_result(report=a_report(seed=5)).to_dict()))
     assert values["utilisation"] == pytest.approx(0.9685, abs=1e-4)
     assert (values["cycles"], values["lookups"], values["mismatches"]) == (413_000, 100_000, 0)
     assert (values["seed"], values["simulated"], values["is_right"]) == (5, True, True)
 
 
-def test_wrong_rows_of_the_device_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def device_run(program: object, inputs: tuple[torch.Tensor, torch.Tensor]) -> np.ndarray:
+class Notes:
+    """A watcher that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.details: list[str] = []
+        self.last: tuple[int, int, int | None] | None = None
+
+    def __call__(self, text: str) -> None:
+        self.steps.append(text)
+
+    def detail(self, text: str) -> None:
+        self.details.append(text)
+
+    def reached(self, done: int, total: int, cycles: int | None) -> None:
+        self.last = (done, total, cycles)
+
+
+class WrongDevice:
+    """A device that returns two bags with the wrong sign."""
+
+    def __enter__(self) -> WrongDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, program: Program, inputs: tuple[torch.Tensor, ...], *, progress: Any) -> Any:
+        assert program.seed == 3
         arrays = (tensor.numpy() for tensor in inputs)
         request = normalise_request(*arrays, num_embeddings=movielens.NUM_EMBEDDINGS)
         pooled = exact(run.make_table(3), request)
         pooled[[5, 700]] *= -1
+        progress(100_000, 100_000, 413_000)
         return pooled
 
-    device = SimpleNamespace(run=device_run, report=a_report())
-    microcode = SimpleNamespace(encode=lambda: [0] * 9)
-    program = SimpleNamespace(opt_level=3, ir={"au": "a\nb\n"}, microcode=microcode)
-    monkeypatch.setattr(ember_hw, "compile", lambda *_, **__: program, raising=False)
-    monkeypatch.setattr(ember_hw, "open_device", lambda *_, **__: device, raising=False)
-    steps: list[str] = []
-    result = run.run(seed=3, step=steps.append)
+    report = a_report(seed=3)
+
+
+def test_wrong_rows_of_the_device_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def compile_(*_: object, opt_level: int, config: AcceleratorConfig) -> Program:
+        program = bag_program(run.make_table(3), opt_level, config=config)
+        return replace(program, ir={"au": "a\nb\n"})
+
+    def open_device(backend: str, **options: Any) -> WrongDevice:
+        asked.update(options)
+        options["progress"]("compiling")
+        return WrongDevice()
+
+    monkeypatch.setattr(ember_hw, "compile", compile_, raising=False)
+    monkeypatch.setattr(ember_hw, "open_device", open_device, raising=False)
+    notes = Notes()
+    result = run.run(notes, seed=3, opt_level=2, sink="core-like")
     assert (result.mismatches, result.torch_mismatches) == (2, 2)
-    assert (result.ir_lines, result.microcode_words) == ({"au": 2}, 9)
+    assert (result.ir_lines, result.opt_level) == ({"au": 2}, 2)
     assert not result.is_right
-    assert len(steps) == 5
+    assert (asked["memory"], asked["sink"]) == ("ideal", "core-like")
+    assert len(notes.steps) == 5
+    assert notes.details == ["compiling"]
+    assert notes.last == (100_000, 100_000, 413_000)
+
+
+def test_unknown_sink_is_refused_before_anything_runs() -> None:
+    notes = Notes()
+    with pytest.raises(ValueError, match=r"^sink must be one of ideal, core-like, not 'core'$"):
+        run.run(notes, sink="core")
+    assert len(notes.steps) == 1
 
 
 def test_description_shows_program_report_and_verdict() -> None:

@@ -1,0 +1,54 @@
+"""What surrounds the simulated access unit, as the command line's options name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ember_hw.sim.options import IdealMemory, Trace
+
+
+def choose_memory(name: str, latency: int | None) -> Any:
+    """Return the memory for `open_device`.
+
+    Parameters
+    ----------
+    name : str
+        Name of a memory model.
+    latency : int or None
+        Cycles of latency of the ideal memory; None for its default.
+
+    Raises
+    ------
+    ValueError
+        Another memory than the ideal one was given a latency, or it is below 1.
+    """
+    if latency is None:
+        return name
+    if name != "ideal":
+        raise ValueError(f"--latency must be left out with memory {name!r}, not {latency}")
+    return IdealMemory(latency_cycles=latency)
+
+
+def choose_trace(path: Path | None, start: int | None, end: int | None) -> dict[str, Any]:
+    """Return the options for `open_device` that ask for a trace; none without a path.
+
+    Parameters
+    ----------
+    path : Path or None
+        The VCD file.
+    start, end : int or None
+        The cycles [start, end) of the program; by default 10,000 from its start.
+
+    Raises
+    ------
+    ValueError
+        There is a cycle but no path, or the window is empty.
+    """
+    if path is None:
+        if start is not None or end is not None:
+            raise ValueError("--trace must name a file with --trace-start or --trace-end")
+        return {}
+    first = start or 0
+    window = Trace(path=path, first_cycle=first, end_cycle=first + 10_000 if end is None else end)
+    return {"trace": window}

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ember_hw.cli.machine import choose_memory, choose_trace
+from ember_hw.sim.options import IdealMemory, Trace
+
+
+def test_latency_makes_an_ideal_memory() -> None:
+    assert choose_memory("ideal", None) == "ideal"
+    assert choose_memory("ideal", 7) == IdealMemory(latency_cycles=7)
+
+
+def test_trace_is_a_window_of_ten_thousand_cycles() -> None:
+    path = Path("run.vcd")
+    assert choose_trace(None, None, None) == {}
+    assert choose_trace(path, None, None) == {"trace": Trace(path=path, end_cycle=10_000)}
+    later = {"trace": Trace(path=path, first_cycle=500, end_cycle=10_500)}
+    assert choose_trace(path, 500, None) == later
+    assert choose_trace(path, None, 20) == {"trace": Trace(path=path, end_cycle=20)}
+
+
+@pytest.mark.parametrize(
+    ("choose", "arguments", "message"),
+    [
+        (choose_memory, ("dram", 7), "--latency must be left out with memory 'dram', not 7"),
+        (choose_memory, ("ideal", 0), "latency_cycles must be at least 1, not 0"),
+        (
+            choose_trace,
+            (None, 5, None),
+            "--trace must name a file with --trace-start or --trace-end",
+        ),
+        (
+            choose_trace,
+            (None, None, 5),
+            "--trace must name a file with --trace-start or --trace-end",
+        ),
+        (choose_trace, (Path("run.vcd"), 5, 5), "end_cycle must be at least 6, not 5"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(
+    choose: Any, arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        choose(*arguments)
