@@ -320,12 +320,7 @@ def run(
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples(
-        "ember-hw verilog -o rtl/",
-        "ember-hw verilog --config mine.json -o rtl/",
-    )
-)
+@app.command(epilog=examples("ember-hw verilog -o rtl/", "ember-hw verilog -c mine.json -o rtl/"))
 def verilog(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     config: Config = "default",
