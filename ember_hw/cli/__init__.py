@@ -215,6 +215,7 @@ def compile_(
         "seed": seed,
         "opt_level": program.opt_level,
         "config": program.config.name,
+        "inputs": program.model.get("input_names", []),
         "microcode_words": len(program.microcode.encode()),
         "ir_lines": {level: len(text.splitlines()) for level, text in program.ir.items()},
     }
@@ -280,11 +281,13 @@ def run(
         import numpy as np
 
         import ember_hw
+        from ember_hw.host.launch import make_request
 
         loaded = ember_hw.load(program)
         arrays: Any = read_arrays(inputs)
         if all(name.startswith("arr_") for name in arrays):  # what numpy calls unnamed ones
             arrays = tuple(arrays.values())
+        request = make_request(loaded, arrays)  # a wrong one is refused before a model is built
         step(f"opening {backend} (a model is built once on a machine)")
         with ember_hw.open_device(
             backend,
@@ -303,13 +306,10 @@ def run(
             np.save(output, pooled)
         if verify:
             step("comparing with the reference")
-            from ember_hw.host.launch import make_request
             from ember_hw.host.reference import count_mismatches, exact
 
             (table,) = loaded.tables.values()
-            facts["mismatches"] = count_mismatches(
-                pooled, exact(table, make_request(loaded, arrays))
-            )
+            facts["mismatches"] = count_mismatches(pooled, exact(table, request))
     if as_json:
         print_json(facts)
     else:

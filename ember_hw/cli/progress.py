@@ -53,14 +53,14 @@ class Steps:
         if self._console.is_terminal:
             self._task = self._live.add_task(text, total=None, detail="")
         else:
-            self._console.print(f"… {text}", markup=False)
+            self._print(f"… {text}")
 
     def detail(self, text: str) -> None:
         """Show what the running step does next."""
         if self._task is not None:
             self._live.update(self._task, detail=text)
         else:
-            self._console.print(f"…   {text}", markup=False)
+            self._print(f"…   {text}")
 
     def reached(self, done: int, total: int, cycles: int | None) -> None:
         """Show how many lookups of a run are done, and the cycles that they took."""
@@ -71,12 +71,15 @@ class Steps:
             self._live.update(self._task, completed=done, total=total, detail=text)
         elif time.monotonic() - self._logged >= _LOG_EVERY_SECONDS:
             self._logged = time.monotonic()
-            self._console.print(f"…   {text}", markup=False)
+            self._print(f"…   {text}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, soft_wrap=True)
 
     def _end(self, mark: str) -> None:
         if self._task is not None:
             self._live.remove_task(self._task)
         if self._text:
             took = time.monotonic() - self._began
-            self._console.print(f"{mark} {self._text}  {took:.1f} s", markup=False)
+            self._print(f"{mark} {self._text}  {took:.1f} s")
         self._task, self._text = None, ""

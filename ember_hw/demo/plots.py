@@ -56,7 +56,10 @@ def _draw_cycles(axes: Axes, report: Report) -> None:
     bars = axes.barh(list(counts), shares, color=[ROWS, INDICES] + [WAIT] * len(report.stalls))
     labels = [f"{share:.2f} %  ({n:,})" for share, n in zip(shares, counts.values(), strict=True)]
     axes.bar_label(bars, labels, padding=4, fontsize=9)
-    axes.set(title="Where the cycles went", xlabel="share of all cycles, start to done (%)")
+    axes.set(
+        title="Where the cycles went",
+        xlabel="share of all cycles, start to done (%); cycles in brackets",
+    )
     _tidy(axes)
 
 

@@ -28,6 +28,15 @@ def test_each_step_ends_with_its_time(console: Console) -> None:
     assert ends == ["reading [x]", "running"]
 
 
+def test_long_lines_of_a_log_stay_whole() -> None:
+    console = Console(file=io.StringIO(), width=20)
+    with Steps(console) as step:
+        step("opening the access unit")
+    assert shown(console).startswith(
+        "… opening the access unit\n✓ opening the access unit  0.0 s\n"
+    )
+
+
 def test_log_announces_a_step_when_it_begins() -> None:
     console = Console(file=io.StringIO(), width=60)
     with Steps(console) as step:

@@ -72,7 +72,9 @@ def test_index_outside_the_table_is_a_sentence(
 ) -> None:
     inputs = tmp_path / "outside.npz"
     np.savez(inputs, indices=np.array([5, 100]), offsets=np.array([0]))
-    assert ember_hw("run", program, "--inputs", inputs, "--backend", "interpreter") == 1
-    assert capsys.readouterr().err.endswith(
+    assert ember_hw("run", program, "--inputs", inputs, "--backend", "verilator") == 1
+    shown = capsys.readouterr().err
+    assert "opening" not in shown
+    assert shown.endswith(
         "ember-hw: indices[1] must be in [0, 100), the rows of table 'weight', not 100\n"
     )

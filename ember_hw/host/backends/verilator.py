@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ember_hw.config import AcceleratorConfig
@@ -63,8 +64,8 @@ class Backend:
 
     Raises
     ------
-    OSError
-        The trace's file can't be written.
+    ValueError
+        There is no memory or sink of that name, or the trace's file can't be written.
     ToolError
         Verilator or the C++ compiler is missing.
     DeviceError
@@ -98,7 +99,7 @@ class Backend:
         self.cycles: int | None = 0
         self._trace = trace
         if trace is not None:
-            trace.path.touch()  # now, not after a build of minutes
+            _check_writable(trace.path)  # now, not after a build of minutes
         shape = ModelShape(
             bus_bytes=config.bus_bytes,
             bundle_bytes=config.bundle_bytes,
@@ -242,3 +243,12 @@ class Backend:
             f"the access unit must go on, but nothing moved for {self.max_idle_cycles} cycles in "
             f"state {state.name}: {counters}"
         )
+
+
+def _check_writable(path: Path) -> None:
+    try:
+        path.touch()
+    except OSError as error:
+        raise ValueError(
+            f"trace must go to a file that can be written, not {str(path)!r} ({error.strerror})"
+        ) from error

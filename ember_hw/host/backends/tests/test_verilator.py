@@ -140,7 +140,11 @@ def test_trace_is_a_window_from_the_start_of_each_launch(
 def test_trace_that_can_t_be_written_is_refused_before_anything_is_built(tmp_path: Path) -> None:
     told: list[str] = []
     trace = Trace(path=tmp_path / "missing" / "run.vcd")
-    with pytest.raises(FileNotFoundError, match=re.escape(str(trace.path))):
+    message = (
+        f"trace must go to a file that can be written, not {str(trace.path)!r} "
+        "(No such file or directory)"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         verilator.Backend(CONFIG, trace=trace, progress=told.append)
     assert told == []
 
