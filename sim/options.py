@@ -155,7 +155,7 @@ class StallingSink:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """A window of cycles to write to a VCD file, a few kilobytes each.
+    """A window of cycles to write to a VCD file, about 10 kilobytes each.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Trace:
 
     path: Path
     first_cycle: int = 0
-    end_cycle: int = 10_000
+    end_cycle: int = 1_000
 
     def __post_init__(self) -> None:
         """Check the window."""

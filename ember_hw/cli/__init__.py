@@ -264,7 +264,7 @@ def run(
     ] = None,
     trace_end: Annotated[
         int | None,
-        typer.Option(help="Cycle before which it ends.", show_default="10,000 after the first"),
+        typer.Option(help="Cycle before which it ends.", show_default="1,000 after the first"),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -38,7 +38,7 @@ def choose_trace(path: Path | None, start: int | None, end: int | None) -> dict[
     path : Path or None
         The VCD file.
     start, end : int or None
-        The cycles [start, end) of the program; by default 10,000 from its start.
+        The cycles [start, end) of the program; by default 1,000 from its start.
 
     Raises
     ------
@@ -50,5 +50,5 @@ def choose_trace(path: Path | None, start: int | None, end: int | None) -> dict[
             raise ValueError("--trace must name a file with --trace-start or --trace-end")
         return {}
     first = start or 0
-    window = Trace(path=path, first_cycle=first, end_cycle=first + 10_000 if end is None else end)
+    window = Trace(path=path, first_cycle=first, end_cycle=first + 1_000 if end is None else end)
     return {"trace": window}

@@ -15,11 +15,11 @@ def test_latency_makes_an_ideal_memory() -> None:
     assert choose_memory("ideal", 7) == IdealMemory(latency_cycles=7)
 
 
-def test_trace_is_a_window_of_ten_thousand_cycles() -> None:
+def test_trace_is_a_window_of_a_thousand_cycles() -> None:
     path = Path("run.vcd")
     assert choose_trace(None, None, None) == {}
-    assert choose_trace(path, None, None) == {"trace": Trace(path=path, end_cycle=10_000)}
-    later = {"trace": Trace(path=path, first_cycle=500, end_cycle=10_500)}
+    assert choose_trace(path, None, None) == {"trace": Trace(path=path, end_cycle=1_000)}
+    later = {"trace": Trace(path=path, first_cycle=500, end_cycle=1_500)}
     assert choose_trace(path, 500, None) == later
     assert choose_trace(path, None, 20) == {"trace": Trace(path=path, end_cycle=20)}
 
