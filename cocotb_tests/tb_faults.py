@@ -89,7 +89,8 @@ async def test_row_part_begins_beyond_the_row(dut: Any) -> None:
     bench = Bench(dut)
     await bench.reset()
     good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=1)
-    bad = _with_microcode(good, "row0", clip=good.microcode.get("row0", "clip") - 8)
+    last_part = good.microcode.get("row0", "clip") - bench.config.bus_bytes
+    bad = _with_microcode(good, "row0", clip=last_part)
     await bench.begin(bad)
     await bench.end(State.FAULTED)
     assert await bench.fault() == expected_fault(bad)

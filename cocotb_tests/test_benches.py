@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cocotb_tests.runner import Outcome, SimulationFailed, simulate, names_of
+from cocotb_tests.runner import Outcome, SimulationFailed, names_of, simulate
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ToolError
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cocotb_tests import runner
-from cocotb_tests.runner import Outcome, SimulationFailed, simulate, names_of
+from cocotb_tests.runner import Outcome, SimulationFailed, names_of, simulate
 from ember_hw.config import AcceleratorConfig
 
 pytestmark = [pytest.mark.cocotb, pytest.mark.slow]
