@@ -83,6 +83,8 @@ class Seen:
         Beats on R, whether of a row.
     irqs : int
         Cycles with the interrupt high.
+    queue_reset_cycles : int
+        Cycles with the queues in reset.
     most_row_reads : int
         Most row reads in flight at one time.
     """
@@ -92,6 +94,7 @@ class Seen:
     reads: list[Read] = field(default_factory=list[Read])
     data_beats: list[bool] = field(default_factory=list[bool])
     irqs: int = 0
+    queue_reset_cycles: int = 0
     most_row_reads: int = 0
 
 
@@ -150,13 +153,25 @@ class Monitor:
                 continue
             self.cycles += 1
             self._sample_memory()
-            if (bundle := self._bundle.sample()) is not None:
-                self.seen.bundles.append((bundle[0], bundle[1]))
-            if (beat := self._row.sample()) is not None:
-                self.seen.row_beats.append((beat[0], beat[1], beat[2]))
+            self._sample_queues()
             self._b.sample()
             self._r.sample()
             self.seen.irqs += int(dut.irq.value)
+
+    def _sample_queues(self) -> None:
+        dut = self._dut
+        if not dut.m_axis_aresetn.value:
+            shown = dut.m_axis_bundle_tvalid.value or dut.m_axis_row_tvalid.value
+            assert not shown, "TVALID must be low while the queues are in reset"
+            self._bundle.reset()
+            self._row.reset()
+            self.seen.queue_reset_cycles += 1
+            return
+        bundle, beat = self._bundle.sample(), self._row.sample()
+        if bundle is not None:
+            self.seen.bundles.append((bundle[0], bundle[1]))
+        if beat is not None:
+            self.seen.row_beats.append((beat[0], beat[1], beat[2]))
 
     def _sample_memory(self) -> None:
         dut = self._dut

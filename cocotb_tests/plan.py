@@ -57,6 +57,12 @@ class Plan(Scalar):
                 self.lines[self._stream].append(line)
         return super().read(address, size)
 
+    def beat_number(self, address: int) -> int:
+        """Return the number, among all row beats, of the first one that is read from an address."""
+        bus = self.config.bus_bytes
+        beats = [start + bus * i for start, count in self.bursts for i in range(count)]
+        return beats.index(address)
+
     def _note_row(self, address: int, size: int) -> None:
         bus = self.config.bus_bytes
         beats = [address + bus * i for i in range(-(-size // bus))]

@@ -35,7 +35,9 @@ def as_chunk(seen: Seen, config: AcceleratorConfig) -> Chunk:
     return Chunk(events, scalars, beats, last)
 
 
-def check_queues(launch: Launch, seen: Seen, *, is_whole: bool = True) -> None:
+def check_queues(
+    launch: Launch, seen: Seen, *, is_whole: bool = True, failed_beat: int | None = None
+) -> None:
     """Compare bundles and row beats one by one.
 
     Scalars count where a callback of the bundle reads them; elsewhere they are unspecified.
@@ -46,6 +48,8 @@ def check_queues(launch: Launch, seen: Seen, *, is_whole: bool = True) -> None:
     seen : Seen
     is_whole : bool
         Whether the program ended; if it was stopped, any part from the start is right.
+    failed_beat : int, optional
+        Number of the row beat that memory answered with an error: its bytes are unspecified.
     """
     wanted, found = interpret(launch), as_chunk(seen, launch.microcode.config)
     bundles, beats = len(found.events), len(found.row_last)
@@ -66,6 +70,8 @@ def check_queues(launch: Launch, seen: Seen, *, is_whole: bool = True) -> None:
         mask = (1 << int(valid[number])) - 1
         assert keep == mask, f"TKEEP of row beat {number} must be {mask:#x}, not {keep:#x}"
     kept = np.arange(wanted.row_beats.shape[1]) < valid[:, None]
+    if failed_beat is not None:
+        kept[failed_beat:][:1] = False
     _same("bytes of row beat", wanted.row_beats[:beats] * kept, found.row_beats * kept)
 
 

@@ -85,15 +85,18 @@ async def test_stream_out_of_bounds(dut: Any, unit: int) -> None:
 
 
 @bench_test
-async def test_row_part_begins_beyond_the_row(dut: Any) -> None:
+@cocotb.parametrize(bad=("clip", "pitch"))
+async def test_row_out_of_bounds(dut: Any, bad: str) -> None:
+    """A part that begins beyond its row, and rows that overlap."""
     bench = Bench(dut)
     await bench.reset()
     good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=1)
-    last_part = good.microcode.get("row0", "clip") - bench.config.bus_bytes
-    bad = _with_microcode(good, "row0", clip=last_part)
-    await bench.begin(bad)
+    value = good.microcode.get("row0", bad) - bench.config.bus_bytes
+    wrong = _with_microcode(good, "row0", **{bad: value})
+    await bench.begin(wrong)
     await bench.end(State.FAULTED)
-    assert await bench.fault() == expected_fault(bad)
+    assert await bench.fault() == expected_fault(wrong)
+    assert (await bench.fault())[0] is FaultCode.ROW_OUT_OF_BOUNDS
     await run_and_check(bench, good, case_named("lengths_mixed"))
 
 
@@ -138,15 +141,15 @@ async def test_memory_answers_slverr(dut: Any, what: str) -> None:
         bursts = [burst for burst in plan.bursts if plan.bursts.count(burst) == 1]
         address, beats = bursts[len(bursts) // 2]
         bad = address + (beats - 1) * bench.config.bus_bytes
-        where = (NO_UNIT, NO_UNIT)
+        where, failed_beat = (NO_UNIT, 0), plan.beat_number(bad)
     else:
         unit = 0 if what == "offsets" else 1
         address = bad = plan.lines[unit * bench.config.streams_per_unit][-1]
-        where = (unit, 0)
+        where, failed_beat = (unit, 0), None
     await bench.begin(launch, bad=[bad])
     seen = await bench.end(State.FAULTED)
     assert await bench.fault() == (FaultCode.READ_SLAVE_ERROR, *where, address)
-    check_queues(launch, seen, is_whole=False)
+    check_queues(launch, seen, is_whole=False, failed_beat=failed_beat)
     await run_and_check(bench, launch, lookup)
 
 
@@ -202,8 +205,8 @@ async def test_reset(dut: Any, cycles: int) -> None:
 
 @bench_test
 @cocotb.parametrize(stops=("fault", "abort"))
-async def test_entry_that_was_shown_stays_until_it_is_taken(dut: Any, stops: str) -> None:
-    """The monitor holds VALID and payload; the unit drains until both queues' entries are taken."""
+async def test_stop_resets_queues_that_nobody_drains(dut: Any, stops: str) -> None:
+    """While reads are awaited, what is shown stays (the monitor holds that); then it may go."""
     memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, stall_share=0.5)
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
@@ -215,21 +218,14 @@ async def test_entry_that_was_shown_stays_until_it_is_taken(dut: Any, stops: str
         await ClockCycles(dut.clk, 1)
     if stops == "fault":  # of the reads that are in flight now
         memory.errors = lambda beat_address: Response.SLAVE_ERROR
-    await ClockCycles(dut.clk, 200)
-    memory.errors = lambda beat_address: Response.OKAY
-    if stops == "abort":
+    else:
         await bench.abort()
-    assert await bench.state() is State.DRAINING
-    assert dut.m_axis_bundle_tvalid.value
-    assert dut.m_axis_row_tvalid.value
-    bench.bundles.pause = False
-    await ClockCycles(dut.clk, 100)
-    assert await bench.state() is State.DRAINING
-    assert not dut.m_axis_bundle_tvalid.value
-    bench.rows.pause = False
     seen = await bench.end(State.FAULTED)
-    assert (len(seen.bundles), len(seen.row_beats)) == (1, 1)
-    check_queues(good, seen, is_whole=False)
+    assert not seen.bundles
+    assert not seen.row_beats
+    assert seen.queue_reset_cycles > 0
+    memory.errors = lambda beat_address: Response.OKAY
+    bench.bundles.pause = bench.rows.pause = False
     await run_and_check(bench, good, lookup)
 
 

@@ -182,6 +182,7 @@ private:
         top_.m_axis_row_tready = run && sink.takes_row(next);
         begin_cycle();
 
+        if (!top_.m_axis_aresetn) reset_queues(sink);
         bool active = sample_registers();
         active |= sample_read_address(memory);
         active |= sample_read_data(memory);
@@ -278,6 +279,14 @@ private:
         counters_.read_errors += top_.m_axi_rresp != OKAY;
         beats_by_id_[top_.m_axi_rid]++;
         return true;
+    }
+
+    // The unit took back what it had shown, and the rows of the last bundles may never come.
+    template <typename Sink>
+    void reset_queues(Sink& sink) {
+        bundle_hold_.release();
+        row_hold_.release();
+        sink.reset();
     }
 
     template <typename Sink>

@@ -49,6 +49,7 @@ module simulation_top #(
     output m_axis_row_tvalid,
     input m_axis_row_tready,
     output m_axis_row_tlast,
+    output m_axis_aresetn,
     output irq
 );
     reg reset, awvalid, wvalid, bready, register_arvalid, register_rready;
@@ -127,6 +128,7 @@ module simulation_top #(
         .m_axis_row_tvalid(m_axis_row_tvalid),
         .m_axis_row_tready(row_tready),
         .m_axis_row_tlast(m_axis_row_tlast),
+        .m_axis_aresetn(m_axis_aresetn),
         .irq(irq)
     );
 endmodule

@@ -1,12 +1,13 @@
 // Sinks: when the execute side takes a bundle or a row beat.
 //
-// A sink is a class with the four members below; the clock loop is compiled for each. Add one here,
+// A sink is a class with the five members below; the clock loop is compiled for each. Add one here,
 // to `AnySink` and to `make_sink` in harness.cpp.
 //
 //   bool takes_bundle(cycle)          TREADY of the bundle stream in this cycle
 //   bool takes_row(cycle)             TREADY of the row stream in this cycle
 //   void bundle(events, cycle)        a bundle was handed over; its event bits
 //   void row_beat(bytes, last, cycle) a row beat was handed over; its valid bytes, end of its row
+//   void reset()                      the queues are reset: rows that are due won't come
 //
 // The first two are called once per cycle, in this order.
 #pragma once
@@ -48,6 +49,7 @@ public:
     bool takes_row(uint64_t) { return true; }
     void bundle(uint64_t, uint64_t) {}
     void row_beat(uint32_t, bool, uint64_t) {}
+    void reset() {}
 };
 
 // An in-order core: `token_cycles` for each control token of a bundle, then its operands, scalars
@@ -75,6 +77,8 @@ public:
         free_at_ = std::max(free_at_, now(cycle)) + bytes;
         if (last) rows_due_--;
     }
+
+    void reset() { rows_due_ = free_at_ = 0; }
 
 private:
     // Time is counted in bytes, so that the rest of a cycle isn't lost between two beats.
@@ -112,6 +116,8 @@ public:
     void bundle(uint64_t events, uint64_t) { rows_due_ += pushes_.rows(events); }
 
     void row_beat(uint32_t, bool last, uint64_t) { rows_due_ -= last && rows_due_ > 0; }
+
+    void reset() { rows_due_ = 0; }
 
 private:
     bool takes(uint64_t cycle) {

@@ -15,7 +15,6 @@ from ember_hw.rtl.datapath import Datapath
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 from ember_hw.rtl.memory_port import MemoryPort
 from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name
-from ember_hw.rtl.queue_gate import QueueGate
 from ember_hw.rtl.register_file import RegisterFile
 
 
@@ -25,14 +24,20 @@ class AccessUnit(wiring.Component):
     The host writes microcode and starts it through `bus`; `memory` reads; `bundle` is the control
     queue and `row` the data queue. Rows belong to the bundles in order: a bundle's rows follow
     those of the bundles before it. A bundle never waits for a row, so an execute side that takes a
-    bundle, then its rows, cannot deadlock. A fault drops what waits in the queues, except an entry
-    that is being shown: it must be taken before the unit is ready for the next program.
+    bundle, then its rows, cannot deadlock.
+
+    After a fault or an abort what the queues brought is void, and the rows of the last bundles may
+    never come. So the queues have a reset of their own: while `queue_reset` is high they show
+    nothing, and the execute side drops what it holds. The next program may start when STATUS says
+    so.
 
     Members
     -------
     bus : AXI4-Lite, subordinate
     memory : AXI4 read channels, manager
     bundle, row : streams, out
+    queue_reset : out
+        Resets the execute side's end of both queues; high in the state RESETTING.
     irq : out
         High for one cycle when a program has ended or was stopped.
     """
@@ -45,6 +50,7 @@ class AccessUnit(wiring.Component):
                 "memory": Out(axi.ReadSignature(config)),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_beat_layout(config))),
+                "queue_reset": Out(1),
                 "irq": Out(1),
             }
         )
@@ -56,8 +62,6 @@ class AccessUnit(wiring.Component):
         m.submodules.microcode = microcode = MicrocodeMemory(config=config)
         m.submodules.counters = counters = Counters(config=config)
         m.submodules.port = port = MemoryPort(config=config)
-        m.submodules.bundle_gate = bundle_gate = QueueGate(shape=bundle_layout(config))
-        m.submodules.row_gate = row_gate = QueueGate(shape=row_beat_layout(config))
         datapath = Datapath(config=config)
         m.submodules.control = control = Control(config=config, fault_ports=len(datapath.faults))
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
@@ -66,10 +70,8 @@ class AccessUnit(wiring.Component):
         wiring.connect(m, port.axi, wiring.flipped(self.memory))
         wiring.connect(m, datapath.index_request, port.index_request)
         wiring.connect(m, datapath.row_request, port.row_request)
-        wiring.connect(m, datapath.bundle, bundle_gate.i)
-        wiring.connect(m, datapath.row, row_gate.i)
-        wiring.connect(m, bundle_gate.o, wiring.flipped(self.bundle))
-        wiring.connect(m, row_gate.o, wiring.flipped(self.row))
+        wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
+        wiring.connect(m, datapath.row, wiring.flipped(self.row))
         wiring.connect(m, control.root, datapath.root)
         for path in isa.layouts(config):
             name = record_name(path)
@@ -91,10 +93,9 @@ class AccessUnit(wiring.Component):
             control.reads_idle.eq(port.idle),
             control.cleared.eq(datapath.cleared),
             control.ended.eq(datapath.ended),
-            control.queues_settled.eq(bundle_gate.settled & row_gate.settled),
             port.stop.eq(control.stop),
-            bundle_gate.stop.eq(control.stop),
-            row_gate.stop.eq(control.stop),
+            datapath.queue_reset.eq(control.queue_reset),
+            self.queue_reset.eq(control.queue_reset),
             datapath.index_valid.eq(port.index_valid),
             datapath.row_valid.eq(port.row_valid),
             datapath.beat.eq(port.beat),

@@ -23,6 +23,7 @@ def burst_layout(config: AcceleratorConfig) -> data.StructLayout:
             "row_last": 1,
             "last_bytes": config.bus_bytes.bit_length(),
             "hint": isa.Hint,
+            "entry": range(config.row_entries),
         }
     )
 
@@ -38,8 +39,6 @@ class BurstSplitter(wiring.Component):
     -------
     descriptor : stream, in
     burst : stream, out
-    busy : out
-        A row is being cut.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
@@ -48,7 +47,6 @@ class BurstSplitter(wiring.Component):
             {
                 "descriptor": In(stream.Signature(descriptor_layout(config))),
                 "burst": Out(stream.Signature(burst_layout(config))),
-                "busy": Out(1),
             }
         )
 
@@ -63,6 +61,7 @@ class BurstSplitter(wiring.Component):
         beats_left = Signal(len(self.descriptor.payload.length) - beat_shift + 1)
         last_bytes = Signal(config.bus_bytes.bit_length())
         hint = Signal(isa.Hint)
+        entry = Signal(range(config.row_entries))
 
         to_boundary = Signal(range(boundary_beats + 1))
         allowed = Signal(beat_count_bits(config))
@@ -71,7 +70,6 @@ class BurstSplitter(wiring.Component):
         steps = Signal()
         free = Signal()
         m.d.comb += [
-            self.busy.eq(loaded),
             to_boundary.eq(boundary_beats - address[beat_shift : BOUNDARY_BYTES.bit_length() - 1]),
             allowed.eq(
                 Mux(to_boundary < config.max_burst_beats, to_boundary, config.max_burst_beats)
@@ -91,6 +89,7 @@ class BurstSplitter(wiring.Component):
                 beats_left.eq(length[beat_shift:] + tail.any()),
                 last_bytes.eq(Mux(tail.any(), tail, config.bus_bytes)),
                 hint.eq(self.descriptor.payload.hint),
+                entry.eq(self.descriptor.payload.entry),
             ]
         with m.Elif(steps):
             m.d.sync += [
@@ -105,5 +104,6 @@ class BurstSplitter(wiring.Component):
                 self.burst.payload.row_last.eq(final),
                 self.burst.payload.last_bytes.eq(last_bytes),
                 self.burst.payload.hint.eq(hint),
+                self.burst.payload.entry.eq(entry),
             ]
         return m

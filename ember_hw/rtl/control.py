@@ -26,9 +26,9 @@ class Control(wiring.Component):
     """The life of a program.
 
     RESETTING -> IDLE -> RUNNING -> DONE; from RUNNING a fault or an abort leads to DRAINING: no
-    further read is asked for, the reads in flight are awaited, and so are queue entries that have
-    been shown; then everything between registers and memory port is reset (RESETTING), and the
-    state is FAULTED.
+    further read is asked for, and the reads in flight are awaited. Then all between registers and
+    memory port is reset, and with it both queues up to the execute side (RESETTING), and the state
+    is FAULTED.
 
     Members
     -------
@@ -40,17 +40,19 @@ class Control(wiring.Component):
         Reports of the blocks, the first listed wins within a cycle.
     ended : in
         The program's last bundle and row have been delivered.
-    reads_idle, queues_settled : in
-        No read is in flight; no entry of an output queue has been shown and not taken.
+    reads_idle : in
+        No read is in flight.
     cleared : in
         The buffers are ready after a reset.
     state, fault, running : out
         What the registers show; `running` is high from the start to the end of a program, faults
         included.
     stop : out
-        No new read may be asked for, no new queue entry shown.
+        No new read may be asked for.
     reset : out
-        Resets the datapath.
+        Resets the datapath, for one cycle.
+    queue_reset : out
+        High in RESETTING: the output queues are silent, the execute side starts afresh.
     root : stream, out
         One token a program: the parent of the outermost loop.
     irq : out
@@ -70,13 +72,13 @@ class Control(wiring.Component):
                 "faults": In(FaultSignature(config)).array(fault_ports),
                 "ended": In(1),
                 "reads_idle": In(1),
-                "queues_settled": In(1),
                 "cleared": In(1),
                 "state": Out(State, init=State.RESETTING),
                 "fault": Out(fault_layout(config)),
                 "running": Out(1),
                 "stop": Out(1),
                 "reset": Out(1),
+                "queue_reset": Out(1),
                 "root": Out(stream.Signature(token_layout(config))),
                 "irq": Out(1),
             }
@@ -108,6 +110,7 @@ class Control(wiring.Component):
         m.d.comb += [
             self.running.eq((self.state == State.RUNNING) | (self.state == State.DRAINING)),
             self.stop.eq(self.state != State.RUNNING),
+            self.queue_reset.eq(self.state == State.RESETTING),
         ]
 
         with m.Switch(self.state):
@@ -138,7 +141,7 @@ class Control(wiring.Component):
                 with m.Elif(self.ended):
                     m.d.sync += [self.state.eq(State.DONE), self.irq.eq(1)]
             with m.Case(State.DRAINING):
-                with m.If(self.reads_idle & self.queues_settled):
+                with m.If(self.reads_idle):
                     m.d.sync += [
                         self.state.eq(State.RESETTING),
                         self.reset.eq(1),

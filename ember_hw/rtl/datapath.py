@@ -40,6 +40,8 @@ class Datapath(wiring.Component):
         The memory port.
     bundle, row : streams, out
         The control queue and the data queue.
+    queue_reset : in
+        Both queues show nothing.
     faults : out
     cleared : out
         Ready after a reset.
@@ -66,6 +68,7 @@ class Datapath(wiring.Component):
                 "beat": In(read_beat_layout(config)),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_beat_layout(config))),
+                "queue_reset": In(1),
                 "faults": Out(FaultSignature(config)).array(fault_ports),
                 "cleared": Out(1),
                 "ended": Out(1),
@@ -110,20 +113,27 @@ class Datapath(wiring.Component):
                 m.d.comb += [
                     unit.streams[s].eq(getattr(self, f"unit{level}_stream{s}")),
                     unit.beat_valid[s].eq(self.index_valid & (self.beat.tag == port)),
+                    index_port.hints[port].eq(unit.streams[s].hint),
                 ]
+            with m.If(unit.record.enable):  # the innermost unit that the program uses
+                m.d.comb += self.levels[3].eq(unit.waiting)
 
         # Issue, rows, queues.
         wiring.connect(m, tokens, issue.token)
         wiring.connect(m, issue.bundle, bundles.i)
         wiring.connect(m, issue.row, row_address.row)
         wiring.connect(m, row_address.descriptor, gather.descriptor)
-        wiring.connect(m, bundles.o, wiring.flipped(self.bundle))
-        wiring.connect(m, gather.row, wiring.flipped(self.row))
         wiring.connect(m, index_port.request, wiring.flipped(self.index_request))
         wiring.connect(m, gather.request, wiring.flipped(self.row_request))
         faults += [row_address.fault, gather.fault]
         for reported, seen in zip(faults, self.faults, strict=True):
             wiring.connect(m, reported, wiring.flipped(seen))
+        for queue, port in ((bundles.o, self.bundle), (gather.row, self.row)):
+            m.d.comb += [
+                port.payload.eq(queue.payload),
+                port.valid.eq(queue.valid & ~self.queue_reset),
+                queue.ready.eq(port.ready & ~self.queue_reset),
+            ]
         m.d.comb += [
             issue.issue.eq(self.issue),
             gather.limit.eq(self.header.outstanding_reads),
@@ -164,6 +174,5 @@ class Datapath(wiring.Component):
             self.levels[0].eq(bundles.level),
             self.levels[1].eq(gather.reserved),
             self.levels[2].eq(gather.outstanding),
-            self.levels[3].eq(unit.waiting),
         ]
         return m

@@ -17,7 +17,8 @@ TOP_NAME = "access_unit"
 class FlatAccessUnit(wiring.Component):
     """`AccessUnit` with one port a signal.
 
-    The ports are `s_axil_*`, `m_axi_*`, `m_axis_bundle_*`, `m_axis_row_*` and `irq`. The bundle's
+    The ports are `s_axil_*`, `m_axi_*`, `m_axis_bundle_*`, `m_axis_row_*`, `m_axis_aresetn` (low
+    while both queues are reset, at either end) and `irq`. The bundle's
     TDATA holds the event bits from bit 0, then the scalars, padded to whole bytes; its TLAST marks
     the program's last bundle. The row's TKEEP marks the row's bytes, its TLAST the row's last beat.
     """
@@ -41,6 +42,7 @@ class FlatAccessUnit(wiring.Component):
             "m_axis_row_tlast": Out(1),
             "m_axis_row_tvalid": Out(1),
             "m_axis_row_tready": In(1),
+            "m_axis_aresetn": Out(1),
             "irq": Out(1),
         }
         super().__init__(members)
@@ -70,6 +72,7 @@ class FlatAccessUnit(wiring.Component):
             self.m_axis_row_tlast.eq(row.payload.last),
             self.m_axis_row_tvalid.eq(row.valid),
             row.ready.eq(self.m_axis_row_tready),
+            self.m_axis_aresetn.eq(~unit.queue_reset),
             self.irq.eq(unit.irq),
         ]
         return m

@@ -49,8 +49,8 @@ class GatherEngine(wiring.Component):
     row : stream, out
     fault : out
         Memory answered with an error.
-    cleared, idle : out
-        Ready after a reset; nothing is being fetched or delivered.
+    cleared : out
+        Ready after a reset.
     blocked_outstanding, blocked_reorder : out
         A burst waits for a tag, or for room in the reorder buffer.
     outstanding, reserved : out
@@ -69,7 +69,6 @@ class GatherEngine(wiring.Component):
                 "row": Out(stream.Signature(row_beat_layout(config))),
                 "fault": Out(FaultSignature(config)),
                 "cleared": Out(1),
-                "idle": Out(1),
                 "blocked_outstanding": Out(1),
                 "blocked_reorder": Out(1),
                 "outstanding": Out(range(config.outstanding_reads + 1)),
@@ -153,7 +152,7 @@ class GatherEngine(wiring.Component):
             m.d.sync += clearing.eq(clearing + 1)
 
         store_valid, store_pointer, store_data = self._place_beats(
-            m, asks, next_tag, write_pointer, burst.address, clearing
+            m, asks, next_tag, write_pointer, burst, clearing
         )
 
         # The buffer and its phase bits.
@@ -207,27 +206,22 @@ class GatherEngine(wiring.Component):
             output.payload.last.eq(read_last),
             output.payload.bytes.eq(read_bytes),
         ]
-        m.d.comb += self.idle.eq(
-            (self.outstanding == 0)
-            & ~splitter.burst.valid
-            & ~self.descriptor.valid
-            & ~splitter.busy
-            & (output.level == 0)
-        )
         return m
 
-    def _place_beats(self, m: Module, asks, next_tag, write_pointer, address, clearing):
+    def _place_beats(self, m: Module, asks, next_tag, write_pointer, burst, clearing):
         """Find each returned beat's place: its burst's start, and its beats that came before."""
         config = self.config
         tags = config.outstanding_reads
         m.submodules.starts = starts = Memory(shape=len(write_pointer), depth=tags, init=[])
         m.submodules.counts = counts = Memory(shape=beat_count_bits(config), depth=tags, init=[])
-        m.submodules.addresses = addresses = Memory(
-            shape=config.address_width_bits, depth=tags, init=[]
+        # Where a burst came from, only to name the one that failed.
+        origin = data.StructLayout(
+            {"address": config.address_width_bits, "entry": range(config.row_entries)}
         )
+        m.submodules.origins = origins = Memory(shape=origin, depth=tags, init=[])
         start_write, start_read = starts.write_port(), starts.read_port(domain="comb")
         count_write, count_read = counts.write_port(), counts.read_port(domain="comb")
-        address_write, address_read = addresses.write_port(), addresses.read_port(domain="comb")
+        origin_write, origin_read = origins.write_port(), origins.read_port(domain="comb")
 
         beat_valid = Signal()
         beat = Signal(read_beat_layout(config))
@@ -237,12 +231,13 @@ class GatherEngine(wiring.Component):
             start_write.addr.eq(next_tag),
             start_write.data.eq(write_pointer),
             start_write.en.eq(asks),
-            address_write.addr.eq(next_tag),
-            address_write.data.eq(address),
-            address_write.en.eq(asks),
+            origin_write.addr.eq(next_tag),
+            origin_write.data.address.eq(burst.address),
+            origin_write.data.entry.eq(burst.entry),
+            origin_write.en.eq(asks),
             start_read.addr.eq(tag),
             count_read.addr.eq(tag),
-            address_read.addr.eq(tag),
+            origin_read.addr.eq(tag),
             # The counts are 0 between bursts, so none has to be set when a burst is asked for.
             count_write.addr.eq(Mux(self.cleared, tag, clearing)),
             count_write.data.eq(Mux(beat.last | ~self.cleared, 0, count_read.data + 1)),
@@ -267,7 +262,7 @@ class GatherEngine(wiring.Component):
                 )
             ),
             self.fault.payload.unit.eq(NO_UNIT),
-            self.fault.payload.stream.eq(NO_UNIT),
-            self.fault.payload.address.eq(address_read.data),
+            self.fault.payload.stream.eq(origin_read.data.entry),
+            self.fault.payload.address.eq(origin_read.data.address),
         ]
         return store_valid, store_pointer, store_data

@@ -6,6 +6,7 @@ from amaranth.hdl import Const, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.layouts import (
     beat_count_bits,
@@ -26,6 +27,8 @@ class IndexPort(wiring.Component):
     -------
     lines : streams, in
         Line numbers, stream ``unit * streams_per_unit + index``.
+    hints : in
+        The streams' hints.
     request : stream, out
     """
 
@@ -35,6 +38,7 @@ class IndexPort(wiring.Component):
         super().__init__(
             {
                 "lines": In(stream.Signature(line_address_bits(config))).array(ports),
+                "hints": In(isa.Hint).array(ports),
                 "request": Out(stream.Signature(read_request_layout(config))),
             }
         )
@@ -57,6 +61,7 @@ class IndexPort(wiring.Component):
                             line.payload << (self.config.address_width_bits - len(line.payload))
                         ),
                         self.request.payload.beats.eq(line_beats),
+                        self.request.payload.hint.eq(self.hints[port]),
                         self.request.payload.tag.eq(Const(port, tag_bits(self.config))),
                     ]
         return m

@@ -124,8 +124,15 @@ def read_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 def descriptor_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a row to fetch: byte address, a multiple of the bus width, and bytes, 1 or more."""
-    return data.StructLayout({"address": config.address_width_bits, "length": 16, "hint": isa.Hint})
+    """Return a row to fetch: entry, byte address (a multiple of the bus width), bytes (not 0)."""
+    return data.StructLayout(
+        {
+            "address": config.address_width_bits,
+            "length": 16,
+            "hint": isa.Hint,
+            "entry": range(config.row_entries),
+        }
+    )
 
 
 def bundle_layout(config: AcceleratorConfig) -> data.StructLayout:

@@ -75,7 +75,8 @@ class MicrocodeMemory(wiring.Component):
         for path, layout in isa.layouts(self.config).items():
             held = []
             for i in range(layout.words):
-                word = Signal(32, name=f"{record_name(path)}_word{i}")
+                # Like the words that can be read back, a reset leaves them as they are.
+                word = Signal(32, name=f"{record_name(path)}_word{i}", reset_less=True)
                 with m.If(self.write & (self.address == layout.first_word + i)):
                     m.d.sync += word.eq(self.write_data)
                 held.append(word)

@@ -26,10 +26,11 @@ _OFFSET_BITS = VALUE_WIDTH_BITS + 16
 class RowAddress(wiring.Component):
     """Turns each row that was issued into a descriptor for the gather engine.
 
-    One row a cycle, in order; a descriptor has a place before its row is taken. A row whose index
-    is not below the number of rows, or whose part of the row is empty or not inside the row, is
-    dropped and reported: nothing outside a table is ever asked for. An index is blamed by its
-    value.
+    One row a cycle, in order; a descriptor has a place before its row is taken. A row is dropped
+    and reported, by its index, if the index is not below the number of rows, if an export doesn't
+    fit the field it stands in for, if base, pitch or offset is not a multiple of the bus width, if
+    the part to fetch is empty or begins outside the row, or if the row is longer than the pitch. So
+    nothing outside a table is ever asked for.
 
     Members
     -------
@@ -92,7 +93,9 @@ class RowAddress(wiring.Component):
         offset = Signal(signed(_OFFSET_BITS))
         clip = Signal(_LENGTH_BITS)
         hint = Signal(isa.Hint)
+        is_part = Signal()
         oversized = Signal()  # an export that does not fit the field it stands in for
+        beat_bits = (config.bus_bytes - 1).bit_length()
 
         def value(name: str, immediate):
             """Choose between a field and the export that stands in for it."""
@@ -105,7 +108,11 @@ class RowAddress(wiring.Component):
             return from_slot & exports[getattr(record, f"{name}_export")][width:].any()
 
         line_shift = (LINE_BYTES - 1).bit_length()
-        slot_base = exports[record.base_export] << line_shift
+        from_export = exports[record.base_export]
+        slot_base = from_export << line_shift
+        base_too_wide = (record.base_source == isa.Source.SLOT) & (
+            from_export[config.address_width_bits - line_shift :].any()
+        )
         m.d.sync += [
             index.eq(exports[record.index_export]),
             rows.eq(value("rows", record.rows)),
@@ -121,7 +128,8 @@ class RowAddress(wiring.Component):
             ),
             clip.eq(Mux(record.offset_enable, record.clip, (1 << _LENGTH_BITS) - 1)),
             hint.eq(record.hint),
-            oversized.eq(too_wide("pitch") | too_wide("length")),
+            is_part.eq(record.offset_enable),
+            oversized.eq(too_wide("pitch") | too_wide("length") | base_too_wide),
         ]
 
         # 3 and 4: index * pitch; meanwhile the checks and the length.
@@ -129,6 +137,8 @@ class RowAddress(wiring.Component):
         m.d.comb += [multiplier.a.eq(index), multiplier.b.eq(pitch)]
         index_good = Signal()
         part_good = Signal()
+        aligned = Signal()
+        within_pitch = Signal()
         index_held = Signal.like(index)
         start = Signal(config.address_width_bits)
         room_left = Signal(_LENGTH_BITS)
@@ -137,6 +147,8 @@ class RowAddress(wiring.Component):
         m.d.sync += [
             index_good.eq(index < rows),
             part_good.eq(~oversized & (offset >= 0) & (offset < clip) & (length != 0)),
+            aligned.eq((pitch | offset | base)[:beat_bits] == 0),
+            within_pitch.eq(Mux(is_part, clip, length) <= pitch),
             index_held.eq(index),
             start.eq(base + offset),
             room_left.eq(clip - offset),
@@ -150,7 +162,7 @@ class RowAddress(wiring.Component):
         bytes_asked = Signal(_LENGTH_BITS)
         hint_last = Signal.like(hint)
         m.d.sync += [
-            good.eq(index_good & part_good),
+            good.eq(index_good & part_good & aligned & within_pitch),
             bad_index.eq(~index_good),
             blamed.eq(index_held),
             start_held.eq(start),
@@ -166,6 +178,7 @@ class RowAddress(wiring.Component):
             descriptor.address.eq(start_held + multiplier.product),
             descriptor.length.eq(bytes_asked),
             descriptor.hint.eq(hint_last),
+            descriptor.entry.eq(entries[-1]),
             self.fault.valid.eq(valid[-1] & ~good),
             self.fault.payload.code.eq(
                 Mux(bad_index, FaultCode.INDEX_OUT_OF_RANGE, FaultCode.ROW_OUT_OF_BOUNDS)

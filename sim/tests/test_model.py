@@ -201,6 +201,19 @@ def test_a_program_that_hangs_ends_with_idle_timeout(open_model):
     assert (again.state, again.cycles) == (RunState.IDLE_TIMEOUT, 500)
 
 
+def test_a_reset_of_the_queues_takes_back_what_was_shown_and_what_is_due(open_model):
+    # The sink awaits two rows a bundle: the second lacks one, so the third is never taken.
+    pushes = Pushes(row_event_masks=(0b001000, 0b001000))
+    model = open_model(sink=CoreLikeSink(pushes=pushes))
+    stuck = run_program(model, Program(rows=3, misdeed=toy.HANG), max_idle_cycles=500)
+    assert (stuck.state, len(stuck.bundles)) == (RunState.IDLE_TIMEOUT, 2)
+    model.write_register(toy.QUEUE_RESET, 1)
+    for register, value in ((toy.MISDEED, 0), (toy.ROWS, 0), (toy.CONTROL, 1), (toy.CONTROL, 2)):
+        model.write_register(register, value)  # a program of no rows: nothing is left to show
+    model.write_register(toy.QUEUE_RESET, 0)
+    assert len(run_program(model, Program(rows=1), max_idle_cycles=500).bundles) == 1
+
+
 def test_a_long_run_with_traffic_is_never_idle(open_model):
     output = run_program(open_model(), Program(rows=5_000, stride=0), max_idle_cycles=200)
     assert output.state is RunState.PROGRAM_ENDED

@@ -10,7 +10,7 @@ from ember_hw.sim.model import RunState, VerilatorModel
 
 VERILOG = Path(__file__).with_name("toy_access_unit.v").read_text()
 BASE = 0x1_0000
-CONTROL, ROWS = 0x00, 0x0C
+CONTROL, ROWS, MISDEED, QUEUE_RESET = 0x00, 0x0C, 0x20, 0x28
 FIRST_REQUEST, FIRST_BEAT, LATEST_BEAT, ERRORS, EARLY_BEATS, FIRST_WORD, OVERTAKES, SPLITS = range(
     0x40, 0x60, 4
 )

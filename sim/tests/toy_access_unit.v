@@ -11,7 +11,8 @@
 //   0x1c AXI IDs: 0 one for all, 1 one for each slot  0x50 row beats taken before their bundle
 //   0x20 misdeed                                      0x54 low word of the first R beat
 //   0x24 ARSIZE                                       0x58 bursts that overtook an older one
-//   0xff8 answers SLVERR, 0xffc never                 0x5c beats that split another ID's burst
+//   0x28 bit 0 resets the queues                      0x5c beats that split another ID's burst
+//   0xff8 answers SLVERR, 0xffc never
 module access_unit #(
     parameter BUS_BYTES = 64,
     parameter ID_BITS = 4,
@@ -67,6 +68,7 @@ module access_unit #(
     output m_axis_row_tvalid,
     input m_axis_row_tready,
     output m_axis_row_tlast,
+    output m_axis_aresetn,
     output reg irq
 );
     localparam SLOTS = 16;
@@ -78,7 +80,7 @@ module access_unit #(
     reg [31:0] cycle, first_request, first_beat, latest_beat, errors, early_beats, first_word;
     reg [31:0] overtakes, splits;
     reg [31:0] requested, bundles, delivered, beat;
-    reg busy, request_seen, beat_seen, row_stalled;
+    reg busy, request_seen, beat_seen, row_stalled, queue_reset;
     reg [3:0] receiving, previous;
     reg in_burst;
     reg [4:0] filled [0:SLOTS-1];
@@ -119,10 +121,11 @@ module access_unit #(
     wire last_beat = beat + 1 == beats;
     wire row_waits = delivered < requested && beat < filled[head];
     wire row_taken = m_axis_row_tvalid && m_axis_row_tready;
-    assign m_axis_bundle_tvalid = bundles < requested;
+    assign m_axis_aresetn = !queue_reset;
+    assign m_axis_bundle_tvalid = bundles < requested && !queue_reset;
     assign m_axis_bundle_tdata = {~bundles, bundles, events[EVENT_BITS-1:0]};
     assign m_axis_bundle_tlast = bundles + 1 == rows;
-    assign m_axis_row_tvalid = row_waits && !(misdeed == DROP_VALID && row_stalled);
+    assign m_axis_row_tvalid = row_waits && !queue_reset && !(misdeed == DROP_VALID && row_stalled);
     assign m_axis_row_tdata = buffer[{head, beat[3:0]}] ^ (misdeed == CHANGE_PAYLOAD ? cycle : 0);
     assign m_axis_row_tkeep = last_beat ? {BUS_BYTES{1'b1}} >> (BUS_BYTES - tail_bytes) : ~0;
     assign m_axis_row_tlast = last_beat;
@@ -155,6 +158,7 @@ module access_unit #(
                 12'h1c: id_per_slot <= s_axil_wdata;
                 12'h20: misdeed <= s_axil_wdata;
                 12'h24: size <= s_axil_wdata;
+                12'h28: queue_reset <= s_axil_wdata;
                 default: ;
             endcase
         end
@@ -215,7 +219,7 @@ module access_unit #(
             busy <= 0;
             irq <= 0;
             cycle <= 0;
-            {write_done, read_done} <= 0;
+            {write_done, read_done, queue_reset} <= 0;
             {requested, bundles, delivered, rows} <= 0;
             misdeed <= 0;
             size <= $clog2(BUS_BYTES);

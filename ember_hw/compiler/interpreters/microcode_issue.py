@@ -160,11 +160,16 @@ class Issue:
         pitch, length = operand("pitch"), operand("length")
         beyond = np.broadcast_to(self._is_illegal("pitch", pitch), hits.shape)
         beyond = beyond | self._is_illegal("length", length) | (np.asarray(length) == 0)
+        beyond = beyond | (np.asarray(base) > self.address_mask)
         offset, sizes = np.zeros(hits.shape, np.int64), np.broadcast_to(length, hits.shape)
+        whole = length
         if get["offset_enable"]:
             offset = export("offset_export") << get["offset_shift"]
             beyond = beyond | (offset >= get["clip"])
             sizes = np.minimum(sizes, get["clip"] - offset)
+            whole = get["clip"]
+        beyond = beyond | ((base | pitch | offset) % self.bus_bytes != 0)
+        beyond = beyond | (np.asarray(whole) > pitch)
         note(FaultCode.ROW_OUT_OF_BOUNDS, beyond, index)
         is_bad = outside | beyond
         addresses = (base + np.where(is_bad, 0, index * pitch + offset)) & self.address_mask

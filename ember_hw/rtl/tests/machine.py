@@ -133,7 +133,7 @@ class Machine(Bench):
     """An access unit at work.
 
     The execute side takes a bundle, then its rows, then the next: it never takes a row early. When
-    the host sees that a program is stopped, it takes what is still shown, and drops it.
+    the queues are reset it starts afresh.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Machine(Bench):
         self.memory = ReadMemory(self, bus_bytes=config.bus_bytes, read=self._read, **memory)
         self.outcome = Outcome()
         self.loaded: list[int] = []
-        self.rows_due, self.row, self.shown, self.discards = 0, b"", {}, False
+        self.rows_due, self.row, self.shown = 0, b"", {}
         self.irqs = self.watch(dut.irq)
         serve = self.memory.serve_axi(dut.memory, stall=stall)
         self.process(serve, background=True)
@@ -177,13 +177,17 @@ class Machine(Bench):
         sampled = [x for port in ports.values() for x in (port.valid, port.payload.as_value())]
         while True:
             takes = {
-                "bundle": self.discards or self.rows_due == 0,
-                "row": self.discards or self.rows_due > 0,
+                "bundle": self.rows_due == 0,
+                "row": self.rows_due > 0,
             }
             for name, port in ports.items():
                 takes[name] = takes[name] and self.random.random() >= self.stall
                 ctx.set(port.ready, takes[name])
-            _, _, *values = await ctx.tick().sample(*sampled)
+            _, _, is_reset, *values = await ctx.tick().sample(dut.queue_reset, *sampled)
+            if is_reset:
+                assert not any(values[::2]), f"seed {self.seed}: a queue shows while it is reset"
+                self.rows_due, self.row, self.shown = 0, b"", {}
+                continue
             moved = {}
             for name, valid, bits in zip(ports, values[::2], values[1::2], strict=True):
                 held = self.shown.get(name)
@@ -191,9 +195,6 @@ class Machine(Bench):
                 self.shown[name] = bits if valid and not takes[name] else None
                 if valid and takes[name]:
                     moved[name] = unpack(layouts[name], bits)
-            if self.discards:
-                self.rows_due, self.row = 0, b""
-                continue
             if taken := moved.get("bundle"):
                 self.outcome.bundles.append((taken["events"], taken["scalars"][0]))
                 self.outcome.ends += taken["last"]
@@ -262,11 +263,9 @@ class Machine(Bench):
         """Read STATUS until the program has ended, at most so many times."""
         for _ in range(polls):
             self.outcome.state = await self.state(ctx)
-            self.discards = self.outcome.state in (State.DRAINING, State.RESETTING, State.FAULTED)
             if self.outcome.state in (State.DONE, State.FAULTED):
                 break
         await ctx.tick()
-        self.discards = False
         return self.outcome
 
     async def launch(self, ctx, bags: Bags) -> Outcome:

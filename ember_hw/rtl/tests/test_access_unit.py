@@ -118,7 +118,7 @@ FAULTS = {
     "row": (
         GOOD,
         {ROW_ADDRESS + 8: 2},
-        (FaultCode.READ_SLAVE_ERROR, NO_UNIT, NO_UNIT, ROW_ADDRESS),
+        (FaultCode.READ_SLAVE_ERROR, NO_UNIT, 0, ROW_ADDRESS),
     ),
     "offsets": (GOOD, {OFFSETS + 56: 3}, (FaultCode.READ_DECODE_ERROR, 0, 0, OFFSETS)),
     "indices": (GOOD, {INDICES: 2}, (FaultCode.READ_SLAVE_ERROR, 1, 0, INDICES)),

@@ -10,8 +10,8 @@ from ember_hw.rtl.burst_splitter import BOUNDARY_BYTES, BurstSplitter
 from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
 
 
-def _descriptor(address: int, length: int, hint: isa.Hint = isa.Hint.NONE) -> dict:
-    return {"address": address, "length": length, "hint": hint}
+def _descriptor(address: int, length: int, hint: isa.Hint = isa.Hint.NONE, entry: int = 0) -> dict:
+    return {"address": address, "length": length, "hint": hint, "entry": entry}
 
 
 def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
@@ -23,7 +23,8 @@ def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
         address = row["address"] + i * bus
         full = bursts and bursts[-1]["beats"] == config.max_burst_beats
         if not bursts or full or address % BOUNDARY_BYTES == 0:
-            bursts.append({"address": address, "beats": 0, "row_last": 0, "hint": row["hint"]})
+            carried = {"hint": row["hint"], "entry": row["entry"]}
+            bursts.append({"address": address, "beats": 0, "row_last": 0} | carried)
         bursts[-1]["beats"] += 1
     bursts[-1]["row_last"] = 1
     for burst in bursts:
@@ -93,20 +94,3 @@ def test_one_burst_a_cycle_also_from_row_to_row():
     sent, bursts = _simulate(NARROW, rows, seed=0, stall=0.0)
     assert gaps(bursts) == {1}
     assert bursts[0].cycle - sent[0].cycle == 2
-
-
-def test_busy_while_a_row_is_cut():
-    dut = BurstSplitter(config=NARROW)
-    bench = Bench(dut)
-    bench.send(dut.descriptor, [_descriptor(0, 3 * 64)])
-
-    async def watch(ctx):
-        assert not ctx.get(dut.busy)
-        await ctx.tick().repeat(5)
-        assert ctx.get(dut.busy)
-        ctx.set(dut.burst.ready, 1)
-        await ctx.tick().repeat(5)
-        assert not ctx.get(dut.busy)
-
-    bench.process(watch)
-    bench.run(50)

@@ -29,6 +29,7 @@ CONFIG = AcceleratorConfig(
 PORTS = {
     "clk": 1,
     "rst": 1,
+    "m_axis_aresetn": 1,
     "irq": 1,
     "m_axis_bundle_tdata": 72,  # 3 events and 2 scalars, in whole bytes
     "m_axis_bundle_tlast": 1,

@@ -56,16 +56,20 @@ def _expected(record: dict, entry: int, exports: list[int]) -> tuple[dict | None
         base <<= 6
     offset = 0
     bad = pitch >= 1 << 20 or length >= 1 << 16 or length == 0
+    bad |= base >= 1 << CONFIG.address_width_bits
+    whole = length
     if record.get("offset_enable"):
+        whole = record["clip"]
         offset = exports[record["offset_export"]]
         offset = (offset - (offset >> 31 << 32)) << record["offset_shift"]
         bad |= not 0 <= offset < record["clip"]
         length = min(length, record["clip"] - offset)
+    bad |= (base | pitch | offset) % CONFIG.bus_bytes != 0 or whole > pitch
     if bad:
         return None, fault | {"code": FaultCode.ROW_OUT_OF_BOUNDS}
     address = base + index * pitch + offset & (1 << CONFIG.address_width_bits) - 1
     hint = record.get("hint", isa.Hint.NONE)
-    return {"address": address, "length": length, "hint": hint}, None
+    return {"address": address, "length": length, "hint": hint, "entry": entry}, None
 
 
 def _simulate(records: list[dict], rows: list[dict], *, seed: int = 0, stall: float = 0.0):
@@ -115,7 +119,7 @@ def test_rows_of_both_entries(seed: int, stall: float):
 
 
 def test_lengths_and_pitches_from_values():
-    rows = _rows(3, 40, [list(range(40)), [64, 128, 0], [1, 8, 64, 65535]])
+    rows = _rows(3, 40, [list(range(40)), [64, 128, 1 << 16], [1, 8, 64]])
     _simulate([LENGTHS, PLAIN], rows, seed=3, stall=0.3)
 
 
@@ -129,6 +133,7 @@ def test_parts_of_rows_are_cut_at_the_clip():
 OUTSIDE_INDEX = [[100, 0, 0], [0xFFFF_FFFF, 0, 0], [1 << 31, 0, 0]]
 OUTSIDE_PART = [[0, 125, 0], [0, 0xFFFF_FFFF, 0], [0, 1 << 31, 0], [0, (1 << 31) - 1, 0]]
 OUTSIDE_SIZE = [[0, 1 << 20, 8], [0, 64, 1 << 16], [0, 64, 0], [0, 64, 0xFFFF_FFFF]]
+OUTSIDE_PITCH = [[0, 64, 65], [1, 0, 8], [0, 68, 8]]  # longer than the pitch, and off the beat
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,9 @@ OUTSIDE_SIZE = [[0, 1 << 20, 8], [0, 64, 1 << 16], [0, 64, 0], [0, 64, 0xFFFF_FF
     [
         *((PLAIN, exports) for exports in OUTSIDE_INDEX),
         *((PART, exports) for exports in OUTSIDE_PART),
-        *((LENGTHS, exports) for exports in OUTSIDE_SIZE),
+        *((LENGTHS, exports) for exports in OUTSIDE_SIZE + OUTSIDE_PITCH),
+        (PART | {"offset_shift": 0}, [0, 4, 0]),  # a part that begins off the beat
+        (PLAIN | {"base_source": Source.SLOT, "base_export": 1}, [0, 1 << 31, 0]),
         (PLAIN | {"rows": 0}, [0, 0, 0]),
         (PART, [100, 125, 0]),  # the index is blamed before the part
     ],

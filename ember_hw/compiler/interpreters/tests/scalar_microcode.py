@@ -164,11 +164,14 @@ class Scalar:
         base = operand("base") * (64 if get["base_source"] == Source.SLOT else 1)
         if index >= operand("rows"):
             raise Stopped(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, entry, index)
-        offset = 0
+        offset, whole = 0, length
         if get["offset_enable"]:
+            whole = get["clip"]
             offset = unsigned[get["offset_export"]] << get["offset_shift"]
             length = min(length, get["clip"] - offset) if length else 0
-        if length <= 0 or length >= 1 << 16 or pitch >= 1 << 20:
+        is_illegal = length <= 0 or length >= 1 << 16 or pitch >= 1 << 20 or whole > pitch
+        is_illegal |= base >= 1 << self.config.address_width_bits
+        if is_illegal or (base | pitch | offset) % self.config.bus_bytes:
             raise Stopped(FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, entry, index)
         address = (base + index * pitch + offset) % (1 << self.config.address_width_bits)
         data = self.read(address, length)

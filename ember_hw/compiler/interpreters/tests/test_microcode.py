@@ -256,14 +256,28 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         indices(4, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 5),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x5): "
-        "a part of a row must have bytes and begin within the row",
+        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
     ),
     "length": (
         loop(row0={"length_source": 1}),
         indices(4, 0),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a part of a row must have bytes and begin within the row",
+        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+    ),
+    "pitch that is no multiple of the bus width": (
+        loop(row0={"pitch_source": 1}),
+        indices(4, 5, 7),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
+        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+    ),
+    "row longer than its pitch": (
+        loop(row0={"pitch_source": 1}),
+        indices(0, 5),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
+        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
     ),
     "wide value": (
         loop(),

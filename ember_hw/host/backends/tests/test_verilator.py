@@ -20,7 +20,7 @@ from ember_hw.host.tests.programs import bag_program
 from ember_hw.registers import NO_UNIT, STATUS, FaultCode, State, describe_fault
 from ember_hw.sim.build import build_model
 from ember_hw.sim.model import SimulationError, VerilatorModel
-from ember_hw.sim.options import IdealMemory, TestMemory, Trace
+from ember_hw.sim.options import IdealMemory, StallingSink, TestMemory, Trace
 
 pytestmark = [pytest.mark.verilator, pytest.mark.timeout(900)]  # the first one builds the model
 
@@ -273,3 +273,22 @@ def test_end_in_another_state_is_refused(
     with pytest.raises(DeviceError, match=f"^{message}$"):
         device.run(program, INPUTS)
     assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
+@pytest.mark.parametrize(
+    "sink", ["ideal", "core-like", StallingSink(seed=5, stall_probability=0.5)]
+)
+def test_fault_ends_whatever_the_execute_side_waits_for(
+    sink: Any,
+) -> None:
+    """An execute side that has a bundle waits for its rows, and some of them never come."""
+    program = bag_program(TABLE, config=CONFIG)
+    rows = [patch for patch in program.patches if patch.field == "rows"]
+    wrong = replace(program, patches=tuple(p for p in program.patches if p not in rows))
+    wrong = replace(wrong, microcode=wrong.microcode.with_field("row0", "rows", 4))
+    many = (np.array([3, 1, 2, 9] * 20), np.array([0, 40]))
+    with open_tiny(sink=sink, max_idle_cycles=3_000) as device:
+        for _ in range(2):
+            with pytest.raises(DeviceError, match="INDEX_OUT_OF_RANGE"):
+                device.run(wrong, many)
+            assert bit_equal(device.run(program, INPUTS), POOLED)
