@@ -63,7 +63,7 @@ class AcceleratorConfig:
         Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the
         memory's latency in cycles.
     max_burst_beats : int
-        Longest AXI burst, 1 to 256 (AXI3 has 16).
+        Longest AXI burst of a row, 1 to 256 (AXI3 has 16).
     reorder_buffer_beats : int
         Beats that wait for delivery in order; a power of two, at least two of the longest bursts.
     token_entries : int

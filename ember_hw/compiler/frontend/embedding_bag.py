@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,31 +53,6 @@ class EmbeddingBagSpec:
     offsets_name: str | None
     weight: NDArray[np.float32] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
-
-    def check_sizes(self, inputs: Mapping[str, Any]) -> None:
-        """Refuse inputs of a size that the exported program excludes, as torch itself does.
-
-        Parameters
-        ----------
-        inputs : mapping of str to array or tensor
-            Each of `input_names`.
-
-        Raises
-        ------
-        ValueError
-            A size is outside `size_limits`.
-        """
-        for name, dimension, smallest, largest in self.size_limits:
-            shape: tuple[int, ...] = tuple(inputs[name].shape)
-            if dimension >= len(shape):
-                continue  # a wrong rank is refused with the other rules of a request
-            size = shape[dimension]
-            if size < smallest or (largest is not None and size > largest):
-                raise ValueError(
-                    f"{name}.shape[{dimension}] must be {size_rule(smallest, largest)}, as the "
-                    f"program was exported for, not {size}; export it again with Dim.AUTO for "
-                    f"this dimension"
-                )
 
 
 def size_rule(smallest: int, largest: int | None) -> str:

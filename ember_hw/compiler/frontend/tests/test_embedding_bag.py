@@ -1,6 +1,5 @@
 # pyright: basic
 import doctest
-import re
 from typing import Any
 
 import numpy as np
@@ -88,31 +87,6 @@ def test_function_names_its_arguments(dtype, element):
     types = [str(argument.type) for argument in function.args]
     assert types[1:] == [f"memref<?x{element}>", *["memref<?x?xf32>"] * 2, str(IndexType())]
     assert types[0] == "memref<?xi64>"
-
-
-def _refuses(text: str):
-    return pytest.raises(ValueError, match=f"^{re.escape(text)}$")
-
-
-def test_sizes_within_the_limits_pass():
-    spec = _spec(size_limits=(("ids", 0, 5, 100), ("ends", 0, 3, 3), ("ids", 1, 2, 2)))
-    spec.check_sizes({"ids": np.zeros(5), "ends": np.zeros(3)})
-    spec.check_sizes({"ids": np.zeros(100), "ends": np.zeros(3)})
-    _spec().check_sizes({"ids": np.zeros(0), "ends": np.zeros(0)})
-
-
-@pytest.mark.parametrize(
-    ("limits", "size", "rule"),
-    [((3, 3), 4, "3"), ((0, 8), 9, "in [0, 8]"), ((5, 8), 4, "in [5, 8]"), ((5, None), 4, None)],
-)
-def test_sizes_outside_the_limits_are_refused(limits, size, rule):
-    spec = _spec(size_limits=(("ids", 0, *limits),))
-    text = (
-        f"ids.shape[0] must be {rule or 'at least 5'}, as the program was exported for, not "
-        f"{size}; export it again with Dim.AUTO for this dimension"
-    )
-    with _refuses(text):
-        spec.check_sizes({"ids": np.zeros(size), "ends": np.zeros(1)})
 
 
 def test_examples_of_the_docstrings_hold():
