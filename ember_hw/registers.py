@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from amaranth.lib import enum
 
+from ember_hw.errors import DeviceError
+
 #: What MAGIC reads as: "EMBR".
 MAGIC_VALUE = 0x454D4252
 
@@ -204,6 +206,17 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
         return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
     part = f"row entry {stream}" if unit == NO_UNIT else f"unit {unit}, stream {stream}"
     return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
+
+
+def fault_error(code: FaultCode, unit: int = 0, stream: int = 0, address: int = 0) -> DeviceError:
+    """Return the error that a fault of the access unit becomes."""
+    return DeviceError(
+        describe_fault(code, unit, stream, address),
+        code=int(code),
+        unit=unit,
+        stream=stream,
+        address=address,
+    )
 
 
 def counter_address(counter: Counter) -> int:

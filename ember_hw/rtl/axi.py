@@ -5,6 +5,7 @@ Ref: AMBA AXI protocol, IHI 0022, A2 and B1.
 
 from __future__ import annotations
 
+from amaranth.hdl import Mux, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,6 +21,20 @@ class Response(enum.Enum, shape=2):
     EXCLUSIVE_OKAY = 1
     SLAVE_ERROR = 2
     DECODE_ERROR = 3
+
+
+def failed(response) -> Value:
+    """Return whether a response is an error."""
+    return (response == Response.SLAVE_ERROR) | (response == Response.DECODE_ERROR)
+
+
+def read_fault(response) -> Value:
+    """Return the fault code of a response that is an error."""
+    return Mux(
+        response == Response.DECODE_ERROR,
+        registers.FaultCode.READ_DECODE_ERROR,
+        registers.FaultCode.READ_SLAVE_ERROR,
+    )
 
 
 class Burst(enum.Enum, shape=2):

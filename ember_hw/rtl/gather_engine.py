@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.registers import NO_UNIT, FaultCode
+from ember_hw.registers import NO_UNIT
 from ember_hw.rtl import axi
 from ember_hw.rtl.burst_splitter import BurstSplitter
 from ember_hw.rtl.control import FaultSignature
@@ -246,21 +246,12 @@ class GatherEngine(wiring.Component):
         store_valid = Signal()
         store_pointer = Signal(len(write_pointer))
         store_data = Signal(config.data_width_bits)
-        failed = (beat.response == axi.Response.SLAVE_ERROR) | (
-            beat.response == axi.Response.DECODE_ERROR
-        )
         m.d.sync += [
             store_valid.eq(beat_valid),
             store_pointer.eq(start_read.data + count_read.data),
             store_data.eq(beat.data),
-            self.fault.valid.eq(beat_valid & failed),
-            self.fault.payload.code.eq(
-                Mux(
-                    beat.response == axi.Response.DECODE_ERROR,
-                    FaultCode.READ_DECODE_ERROR,
-                    FaultCode.READ_SLAVE_ERROR,
-                )
-            ),
+            self.fault.valid.eq(beat_valid & axi.failed(beat.response)),
+            self.fault.payload.code.eq(axi.read_fault(beat.response)),
             self.fault.payload.unit.eq(NO_UNIT),
             self.fault.payload.stream.eq(origin_read.data.entry),
             self.fault.payload.address.eq(origin_read.data.address),

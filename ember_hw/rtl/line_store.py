@@ -8,7 +8,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
-from ember_hw.registers import FaultCode
 from ember_hw.rtl import axi
 from ember_hw.rtl.control import FaultSignature
 from ember_hw.rtl.fifos import StreamFifo
@@ -130,20 +129,12 @@ class LineStore(wiring.Component):
         with m.If(self.beat_valid):
             m.d.sync += fill.eq(fill + 1)
         m.d.sync += [
-            self.fault.valid.eq(
-                self.beat_valid
-                & (
-                    (self.beat_response == axi.Response.SLAVE_ERROR)
-                    | (self.beat_response == axi.Response.DECODE_ERROR)
-                )
-            ),
-            self.fault.payload.code.eq(FaultCode.READ_SLAVE_ERROR),
+            self.fault.valid.eq(self.beat_valid & axi.failed(self.beat_response)),
+            self.fault.payload.code.eq(axi.read_fault(self.beat_response)),
             self.fault.payload.unit.eq(self.unit),
             self.fault.payload.stream.eq(self.index),
             self.fault.payload.address.eq(address_read.data << (LINE_BYTES - 1).bit_length()),
         ]
-        with m.If(self.beat_response == axi.Response.DECODE_ERROR):
-            m.d.sync += self.fault.payload.code.eq(FaultCode.READ_DECODE_ERROR)
 
         # Lines that have arrived and are not current yet. The beat is readable the cycle after it
         # was written.

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ember_hw.compiler.backend.check_microcode import check_microcode
 from ember_hw.compiler.interpreters.microcode_issue import Chunk, Issue
 from ember_hw.compiler.interpreters.microcode_memory import Memory
-from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens, fault
+from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
 from ember_hw.errors import DeviceError
 from ember_hw.isa import (
     ISA_VERSION,
@@ -39,7 +39,7 @@ from ember_hw.isa import (
     Source,
     event_bit,
 )
-from ember_hw.registers import FaultCode
+from ember_hw.registers import FaultCode, fault_error
 
 CHUNK_TOKENS = 1 << 16
 CHUNK_ROW_BYTES = 1 << 25
@@ -83,7 +83,7 @@ def execute(
     """
     config = microcode.config
     if microcode.get("header", "version") != ISA_VERSION:
-        raise fault(FaultCode.BAD_VERSION)
+        raise fault_error(FaultCode.BAD_VERSION)
     enabled = [microcode.get(f"unit{k}", "enable") for k in range(config.traversal_units)]
     units = sum(enabled)
     steps = [microcode.get(f"unit{k}", "step") for k in range(units)]
@@ -94,7 +94,7 @@ def execute(
         and microcode.get(f"row{r}", "length_source") == Source.IMMEDIATE
     ]
     if not units or 0 in enabled[:units] or 0 in steps or 0 in lengths:
-        raise fault(FaultCode.ILLEGAL_MICROCODE)
+        raise fault_error(FaultCode.ILLEGAL_MICROCODE)
     check_microcode(microcode)
 
     memory = Memory(regions, bus_bytes=config.bus_bytes)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.errors import DeviceError
-from ember_hw.registers import FaultCode, describe_fault
+from ember_hw.registers import FaultCode, fault_error
 
 # FAULT_ADDRESS is 64 bits.
 _ADDRESS_MASK = (1 << 64) - 1
@@ -51,15 +51,4 @@ class FirstFault:
         first = int(np.argmax(is_bad))
         if tokens[first] < self.token:
             self.token = int(tokens[first])
-            self.error = fault(code, unit, stream, int(addresses[first]) & _ADDRESS_MASK)
-
-
-def fault(code: FaultCode, unit: int = 0, stream: int = 0, address: int = 0) -> DeviceError:
-    """Return the error that a fault of the access unit becomes."""
-    return DeviceError(
-        describe_fault(code, unit, stream, address),
-        code=int(code),
-        unit=unit,
-        stream=stream,
-        address=address,
-    )
+            self.error = fault_error(code, unit, stream, int(addresses[first]) & _ADDRESS_MASK)

@@ -29,7 +29,7 @@ from ember_hw.registers import (
     FaultCode,
     State,
     counter_address,
-    describe_fault,
+    fault_error,
 )
 from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
 from ember_hw.rtl.layouts import tag_bits
@@ -226,13 +226,7 @@ class Backend:
             unit, stream = fault >> 8 & 0xFF, fault >> 16 & 0xFF
             address = model.read_register(FAULT_ADDRESS_LOW.address)
             address |= model.read_register(FAULT_ADDRESS_HIGH.address) << 32
-            raise DeviceError(
-                describe_fault(code, unit, stream, address),
-                code=int(code),
-                unit=unit,
-                stream=stream,
-                address=address,
-            )
+            raise fault_error(code, unit, stream, address)
         if state is not State.DONE:
             raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
 
