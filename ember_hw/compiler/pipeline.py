@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.program import OPT_LEVELS
+from ember_hw.compiler.transforms.assign_variables import AssignVariables
 from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTypes
 from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
@@ -79,6 +80,7 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
         Step(1, SimplifyMemOps(), "slcvec"),
         Step(2, BufferCompoundTypes(), "slcvec"),
         Step(3, ReplaceToVal(), "slcvec"),
+        Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
         Step(0, SlcToDlc(), "dlc"),
     )
     return tuple(step for step in steps if opt_level >= step.opt_level)

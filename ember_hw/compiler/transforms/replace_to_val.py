@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
+from ember_hw.compiler.transforms.callbacks import is_row_loop
 from ember_hw.compiler.transforms.ir_facts import (
     constant,
     copy_hint,
@@ -152,13 +153,6 @@ def _loops(stream: SSAValue) -> set[slc.ForOp]:
     if isinstance(stream.owner, slc.AluStreamOp):
         return _loops(stream.owner.lhs) | _loops(stream.owner.rhs)
     return {_loop_of(stream)}
-
-
-def is_row_loop(op: Operation) -> bool:
-    """Whether the op is a vector loop that only fills row buffers: no loop of the access unit."""
-    return isinstance(op, slcvec.ForOp) and any(
-        isinstance(inner, slcvec.ToBufferOp) for inner in op.body.block.ops
-    )
 
 
 def _maintain(loop: slc.ForOp, variable: int) -> None:
