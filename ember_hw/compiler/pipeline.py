@@ -17,6 +17,7 @@ from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTyp
 from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
+from ember_hw.compiler.transforms.count_lanes import CountLanes
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
 from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
 from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
@@ -79,6 +80,7 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
         Step(2, BufferCompoundTypes(), "slcvec"),
+        Step(1, CountLanes(), "slcvec"),
         Step(3, ReplaceToVal(), "slcvec"),
         Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
         Step(0, SlcToDlc(), "dlc"),

@@ -24,13 +24,13 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   %f0 = arith.constant 0.0 : f32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %f0) -> (f32) {
     %v = memref.load %x[%i] : memref<?xf32>
-    %a = arith.addf %s, %v : f32
+    %a = arith.divf %s, %v : f32
     scf.yield %a : f32
   }
   memref.store %r, %y[%c0] : memref<?xf32>
   func.return
 }
-// CHECK: {ember.remark = "not vectorised: it carries execute values"}
+// CHECK: {ember.remark = "not vectorised: %s isn't carried for one fold"}
 
 // -----
 
