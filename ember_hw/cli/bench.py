@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ember_hw.cli.application import app, examples, results
+from ember_hw.cli.application import app, examples
 from ember_hw.cli.progress import Steps
 
 
@@ -16,7 +16,7 @@ from ember_hw.cli.progress import Steps
     epilog=examples(
         "ember-hw bench                             lists the suites",
         "ember-hw bench gather --quick",
-        "ember-hw bench gather --only '*512-bit*bag 1*' --json gather.json",
+        "ember-hw bench gather --only '512-bit/*/64 B/*' --json gather.json",
         "ember-hw bench area --check                exit code 1 if a bar is missed",
     )
 )
@@ -58,11 +58,11 @@ def bench(
     if json_file is not None:
         json_file.touch()  # a file that can't be written is refused now, not after the run
     with Steps() as step:
-        step(f"suite {suite}")
+        step(f"loading suite {suite}")
         result = chosen.run(Job(watcher=step, quick=quick, seed=seed, only=only))
     if json_file is not None:
         json_file.write_text(json.dumps(result.to_dict(), indent=2) + "\n")
-    results.print(as_table(result, every_row=every_row))
+    typer.echo(as_table(result, every_row=every_row))
     typer.echo(describe(result, every_row=every_row))
     if check and summarise(result.rows).below_bar:
         raise typer.Exit(1)

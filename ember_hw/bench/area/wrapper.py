@@ -70,7 +70,8 @@ def wrap(ports: Sequence[Port], module: str) -> str:
     """Return the top `few_pins`: three pins around a module of any number of ports.
 
     The inputs come from one shift register. The outputs are folded into another: each of its bits
-    takes the bit before it, exclusive-or an output, so that none can be optimised away.
+    takes the bit before it, exclusive-or an output, so that none can be optimised away. Synthesis
+    keeps the module apart from its wrapper, so that the cells of each can be counted.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ module {TOP_NAME}(input {CLOCK}, input shift_in, output shift_out);
         folded <= {{folded, 1'b0}} ^ response;
     end
     assign shift_out = folded[{width_out - 1}];
-    {module} unit(
+    (* keep_hierarchy *) {module} unit(
         {lines});
 endmodule
 """
