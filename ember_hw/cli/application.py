@@ -37,7 +37,13 @@ OptLevel = Annotated[
         max=3,
     ),
 ]
-Memory = Annotated[str, typer.Option(help="Model of the memory: ideal.")]
+Memory = Annotated[
+    str,
+    typer.Option(
+        help="Model of the memory: ideal, random, ecpix5-ddr3, ulx3s-sdram, ddr4-2400, hbm2-pc or "
+        "slow-link."
+    ),
+]
 Latency = Annotated[
     int | None,
     typer.Option(help="Cycles from a read to its data in the ideal memory.", show_default="100"),

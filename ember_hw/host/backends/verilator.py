@@ -35,7 +35,7 @@ from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
 from ember_hw.rtl.layouts import tag_bits
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
-from ember_hw.sim.options import IdealMemory, Pushes, Trace
+from ember_hw.sim.options import DramMemory, LinkMemory, Pushes, Trace
 
 #: Reads of STATUS that a reset may take; each takes several cycles, buffers are cleared in 4,096.
 _RESET_POLLS = 4096
@@ -89,12 +89,7 @@ class Backend:
         self._make_sink = sink_model(sink)
         self._seed = seed
         self.max_idle_cycles = max_idle_cycles
-        latency = self._memory.latency_cycles
-        self.memory = (
-            f"{self._memory.name} (latency {latency} cycles)"
-            if isinstance(self._memory, IdealMemory)
-            else self._memory.name
-        )
+        self.memory = self._memory.describe()
         self.sink = self._make_sink(Pushes()).name
         self.cycles: int | None = 0
         self._trace = trace
@@ -156,14 +151,17 @@ class Backend:
                     self._reset(model)
 
     def facts(self) -> dict[str, Any]:
-        """Return the hardware's counters."""
+        """Return the hardware's counters, and the clock where the memory model states one."""
         model = self._open_model()
         values: dict[Counter, int] = {}
         for counter in Counter:
             address = counter_address(counter)
             low = model.read_register(address)  # latches the high word
             values[counter] = low | model.read_register(address + 4) << 32
-        return counted(values)
+        facts = counted(values)
+        if isinstance(self._memory, DramMemory | LinkMemory):
+            facts["clock_mhz"] = self._memory.unit_mhz
+        return facts
 
     def close(self) -> None:
         """Free the model."""
