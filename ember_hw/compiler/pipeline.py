@@ -18,10 +18,12 @@ from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
+from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
 from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
 from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
 from ember_hw.compiler.transforms.simplify_mem_ops import SimplifyMemOps
+from ember_hw.compiler.transforms.sink_regular_loops import SinkRegularLoops
 from ember_hw.compiler.transforms.slc_to_dlc import SlcToDlc
 from ember_hw.compiler.transforms.slc_vectorizer import SlcVectorizer
 from ember_hw.config import AcceleratorConfig
@@ -80,6 +82,8 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
         Step(2, BufferCompoundTypes(), "slcvec"),
+        Step(2, SinkRegularLoops(), "slcvec"),
+        Step(2, KeepInvariantRows(), "slcvec"),
         Step(1, CountLanes(), "slcvec"),
         Step(3, ReplaceToVal(), "slcvec"),
         Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),

@@ -25,13 +25,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.transforms.callbacks import (
-    is_row_loop,
     merge_callbacks,
     replace_callback,
     replace_loop,
-    row_loops_first,
 )
 from ember_hw.compiler.transforms.ir_facts import copy_hint, functions, host_value, is_host
+from ember_hw.compiler.transforms.rows import is_row_loop, row_loops_first
 
 Loop: TypeAlias = slc.ForOp | slcvec.ForOp
 

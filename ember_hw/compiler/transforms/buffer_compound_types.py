@@ -15,7 +15,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.callbacks import (
-    is_row_loop,
     replace_by_callback,
     replace_loop,
     to_execute_loop,
@@ -33,9 +32,9 @@ from ember_hw.compiler.transforms.ir_facts import (
     unit_inner_stride,
     value_name,
 )
+from ember_hw.compiler.transforms.rows import MemStream, behind_streams, is_row_loop
 
 _Loop: TypeAlias = slc.ForOp | slcvec.ForOp
-_MemStream: TypeAlias = slc.MemStreamOp | slcvec.MemStreamOp
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class _RowLoop:
         self.loop = loop
         self.lanes = loop.lanes if isinstance(loop, slcvec.ForOp) else 1
         ops = list(loop.body.block.ops)
-        self.streams = [op for op in ops if isinstance(op, _MemStream)]
+        self.streams = [op for op in ops if isinstance(op, MemStream)]
         self.extracts = [op for op in ops if isinstance(op, slcvec.ExtractOp)]
         self.callbacks = [op for op in ops if isinstance(op, slc.CallbackOp)]
         known = (*self.streams, *self.extracts, *self.callbacks)
@@ -146,11 +145,13 @@ class _RowLoop:
         """Move the elements into rows and the callback behind the loop."""
         loop = self.loop
         (callback,) = self.callbacks
+        block = loop.parent_block()
+        assert block is not None
         rows: dict[SSAValue, SSAValue] = {}
         for stream in self.streams:
             buffer = slcvec.BufStreamOp(memref_type(stream.memref).element_type)
             buffer.result.name_hint = "row"
-            Rewriter.insert_op(buffer, _after_streams(loop))
+            Rewriter.insert_op(buffer, behind_streams(block))
             store = slcvec.ToBufferOp(stream.result, buffer.result, [loop.induction_variable])
             Rewriter.insert_op(store, InsertPoint.after(stream))
             rows[stream.result] = buffer.result
@@ -197,21 +198,13 @@ class _RowLoop:
         return memref.LoadOp.get(row, [position])
 
 
-def _after_streams(loop: Operation) -> InsertPoint:
-    """Return the place behind the streams of the body that holds the loop."""
-    block = loop.parent_block()
-    assert block is not None
-    rest = (slc.ForOp, slcvec.ForOp, slc.CallbackOp)
-    return InsertPoint.before(next(op for op in block.ops if isinstance(op, rest)))
-
-
 def _share_rows(parent: slc.ForOp) -> None:
     """Let rows of one body that hold the same elements be one."""
     seen: dict[tuple[object, ...], SSAValue] = {}
     for loop in [op for op in parent.body.block.ops if isinstance(op, _Loop) and is_row_loop(op)]:
         for store in [op for op in loop.body.block.ops if isinstance(op, slcvec.ToBufferOp)]:
             source, buffer = store.stream.owner, store.buffer.owner
-            if not isinstance(source, _MemStream) or not isinstance(buffer, slcvec.BufStreamOp):
+            if not isinstance(source, MemStream) or not isinstance(buffer, slcvec.BufStreamOp):
                 continue
             place = tuple(strip_stream(index) for index in source.indices[:-1])
             bounds = tuple(strip_stream(v) for v in (loop.lower_bound, loop.upper_bound))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    DenseIntOrFPElementsAttr,
     IndexType,
-    IntegerType,
     ModuleOp,
     VectorType,
 )
@@ -26,6 +22,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     erase,
     functions,
     refuse,
+    zero_vector,
 )
 from ember_hw.compiler.transforms.lane_ops import (
     CallbackPlan,
@@ -179,13 +176,7 @@ class _Callback:
         return self.vectors[value]
 
     def _zeros(self, element: Attribute) -> SSAValue:
-        lanes = self.loop.lanes
-        if isinstance(element, AnyFloat):
-            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(element, [lanes]), [0.0] * lanes)
-        else:
-            integer = cast(IntegerType[int] | IndexType, element)
-            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(integer, [lanes]), [0] * lanes)
-        return entry_constant(self.function, zeros, "zeros")
+        return entry_constant(self.function, zero_vector(element, self.loop.lanes), "zeros")
 
     def _type(self, element: Attribute) -> VectorType[Attribute]:
         return VectorType(element, [self.loop.lanes])

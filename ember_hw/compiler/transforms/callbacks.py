@@ -13,24 +13,6 @@ from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.transforms.ir_facts import copy_hint, erase
 
 
-def is_row_loop(op: Operation) -> bool:
-    """Whether the op is a loop that only fills row buffers: no loop of the access unit."""
-    return isinstance(op, slc.ForOp | slcvec.ForOp) and any(
-        isinstance(inner, slcvec.ToBufferOp) for inner in op.body.block.ops
-    )
-
-
-def row_loops_first(block: Block) -> None:
-    """Move the loops that fill row buffers in front of the body's callbacks and other loops."""
-    kinds = (slc.ForOp, slcvec.ForOp, slc.CallbackOp)
-    rest = [op for op in block.ops if isinstance(op, kinds) and not is_row_loop(op)]
-    if not rest:
-        return
-    for op in [op for op in block.ops if is_row_loop(op)]:
-        op.detach()
-        Rewriter.insert_op(op, InsertPoint.before(rest[0]))
-
-
 def merge_callbacks(block: Block) -> None:
     """Make callbacks that stand side by side in a body one."""
     op = block.first_op
@@ -120,6 +102,18 @@ def replace_loop(loop: slc.ForOp | slcvec.ForOp) -> slc.ForOp | slcvec.ForOp:
     return new
 
 
+def add_result(callback: slc.CallbackOp, value: SSAValue) -> SSAValue:
+    """Put a callback that also yields a value of its top level in a callback's place."""
+    last = callback.body.block.last_op
+    assert last is not None
+    Rewriter.replace_op(last, slc.YieldOp(*callback.yielded, value))
+    types = [*(result.type for result in callback.res), value.type]
+    new = slc.CallbackOp(types, callback.detach_region(0), callback.attributes)
+    Rewriter.insert_op(new, InsertPoint.before(callback))
+    _replace_results(callback, new)
+    return new.res[-1]
+
+
 def carry(
     loop: slcvec.ForOp, callback: slc.CallbackOp, first: SSAValue, following: SSAValue
 ) -> None:
@@ -137,16 +131,10 @@ def carry(
     following : SSAValue
         Value for the next iteration, computed at the top level of the callback.
     """
-    last = callback.body.block.last_op
-    assert last is not None
-    Rewriter.replace_op(last, slc.YieldOp(*callback.yielded, following))
-    types = [*(result.type for result in callback.res), following.type]
-    new = slc.CallbackOp(types, callback.detach_region(0), callback.attributes)
-    Rewriter.insert_op(new, InsertPoint.before(callback))
-    _replace_results(callback, new)
+    result = add_result(callback, following)
     end = loop.body.block.last_op
     assert end is not None
-    Rewriter.replace_op(end, slcvec.YieldOp(*loop.yielded, new.res[-1]))
+    Rewriter.replace_op(end, slcvec.YieldOp(*loop.yielded, result))
     inits = [*loop.init_args, first]
     new_loop = slcvec.ForOp(
         loop.lower_bound, loop.upper_bound, loop.step, loop.in_mask, loop.lanes,

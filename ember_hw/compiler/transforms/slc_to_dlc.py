@@ -75,7 +75,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
-from ember_hw.compiler.transforms.callbacks import is_row_loop
 from ember_hw.compiler.transforms.ir_facts import (
     copy_hint,
     erase,
@@ -85,6 +84,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     is_host,
     refuse,
 )
+from ember_hw.compiler.transforms.rows import is_row_loop
 from ember_hw.compiler.transforms.scf_to_slc import read_order
 
 
