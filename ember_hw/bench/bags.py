@@ -146,9 +146,8 @@ def port_limit(
 
     Examples
     --------
-    >>> f"{port_limit(row_bytes=64, bus_bytes=64, index_bytes=4, weight_bytes=0, offset_bytes=4,
-    ...               bag=1):.3f}"
-    '0.889'
+    >>> port_limit(row_bytes=64, bus_bytes=64, index_bytes=8, weight_bytes=4, offset_bytes=4, bag=1)
+    0.8
     """
     beats = -(-row_bytes // bus_bytes)
     return row_bytes / (bus_bytes * beats + index_bytes + weight_bytes + offset_bytes / bag)

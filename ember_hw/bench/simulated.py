@@ -68,6 +68,8 @@ class Simulator:
         The unit; its model is built once on a machine.
     memory, sink : optional
         As `open_device` takes them.
+    optimise : bool
+        Build the fast model; the other one builds in half the time.
     progress : callable, optional
         Told what a cold build does next.
     """
@@ -78,10 +80,13 @@ class Simulator:
         *,
         memory: Any = "ideal",
         sink: Any = "ideal",
+        optimise: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
-        self._backend = Backend(config, memory=memory, sink=sink, progress=progress)
+        self._backend = Backend(
+            config, memory=memory, sink=sink, optimise=optimise, progress=progress
+        )
         self.memory, self.sink = self._backend.memory, self._backend.sink
 
     def __enter__(self) -> Self:
