@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ember_hw.bench import op_classes
@@ -21,7 +21,7 @@ from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.bench.simulated import Simulator
 from ember_hw.config import AcceleratorConfig
-from ember_hw.sim.options import IdealMemory, StallingSink, TestMemory
+from ember_hw.sim.options import IdealMemory, RandomMemory, StallingSink
 
 BAR = 0.99
 #: With random latency, with a stalling sink, for other op classes.
@@ -35,8 +35,12 @@ _BAGS: tuple[int | str, ...] = (1, 4, 8, 32, 80, MIXED)
 _LATENCIES = (30, 100, 200)
 _OUTSTANDING = (128, 64, 32)
 _RANDOM_LATENCY = (50, 300)
-#: Reads in flight that hide the random latency of a row of 64 bytes in order of delivery.
+#: Reads in flight that hide the random latency of the shortest row, and beats for longer ones: with
+#: more, a row waits longer for its turn among those that are due, and for delivery in order.
 _RANDOM_OUTSTANDING = 512
+_RANDOM_BEATS = 1024
+#: Delivery in order is bursty then: runs are long enough that their ends don't count.
+_RANDOM_RUN_BEATS = 24_000
 
 
 @dataclass(frozen=True)
@@ -129,19 +133,18 @@ def settings(quick: bool, seed: int) -> Iterator[Setting]:
             bar=LENIENT_BAR,
             sink_share=1 - SINK_STALL,
         )
-    few = [shape for shape in shapes if shape.bag in (1, 8, MIXED) and not shape.has_weights]
     low, high = _RANDOM_LATENCY
+    random_points: list[tuple[Bags, int]] = []
+    for shape in shapes:
+        if shape.bag in (1, 8, MIXED) and not shape.has_weights:
+            beats = shape.row_bytes // 64
+            longer = replace(shape, lookups=_RANDOM_RUN_BEATS // beats)
+            random_points.append((longer, min(_RANDOM_OUTSTANDING, _RANDOM_BEATS // beats)))
     yield Setting(
         title=f"512-bit/latency {low} to {high} out of order",
         config=unit(512, _RANDOM_OUTSTANDING),
-        points=[(shape, _RANDOM_OUTSTANDING) for shape in few],
-        memory=TestMemory(
-            seed=seed,
-            latency_cycles=_RANDOM_LATENCY,
-            request_stall_probability=0.0,
-            beat_stall_probability=0.0,
-            interleave=False,
-        ),
+        points=random_points,
+        memory=RandomMemory(seed=seed + 1, latency_cycles=_RANDOM_LATENCY),
         latency_cycles=high,
         bar=LENIENT_BAR,
     )
