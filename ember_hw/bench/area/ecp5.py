@@ -188,7 +188,7 @@ def _find(*names: str) -> str:
             return path
     raise ToolError(
         f"{names[0]} or {names[1]} must be there for `ember-hw bench area`, and isn't: "
-        f"pip install {names[0]}"
+        "pip install 'ember-hw[area]'"
     )
 
 

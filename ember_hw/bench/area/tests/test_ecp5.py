@@ -37,7 +37,7 @@ def test_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     message = (
         "yowasp-none or none must be there for `ember-hw bench area`, and isn't: "
-        "pip install yowasp-none"
+        "pip install 'ember-hw[area]'"
     )
     with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
         ecp5._find("yowasp-none", "none")
