@@ -125,10 +125,16 @@ def port_limit(
     weight_bytes: int,
     offset_bytes: int,
     bag: float,
+    index_port_bytes: int = 0,
 ) -> float:
-    r"""Return the limit of a port that carries rows and indices.
+    r"""Return the limit of a port that carries rows and indices, or rows alone.
 
     .. math:: U = R / (W \lceil R / W \rceil + s_{index} + s_{weight} + s_{offset} / bag)
+
+    Where indices have a port of their own, of P bytes, the slower of the two ports is the limit:
+
+    .. math:: U = \min(R / (W \lceil R / W \rceil),
+              P / (s_{index} + s_{weight} + s_{offset} / bag) \cdot R / W)
 
     Parameters
     ----------
@@ -138,6 +144,8 @@ def port_limit(
         Bytes of an element of each; 0 for weights that aren't there.
     bag : float
         Lookups of a bag, in the mean.
+    index_port_bytes : int
+        P; 0 where indices share the port of the rows.
 
     Returns
     -------
@@ -149,5 +157,8 @@ def port_limit(
     >>> port_limit(row_bytes=64, bus_bytes=64, index_bytes=8, weight_bytes=4, offset_bytes=4, bag=1)
     0.8
     """
-    beats = -(-row_bytes // bus_bytes)
-    return row_bytes / (bus_bytes * beats + index_bytes + weight_bytes + offset_bytes / bag)
+    moved_bytes = bus_bytes * -(-row_bytes // bus_bytes)
+    lookup_bytes = index_bytes + weight_bytes + offset_bytes / bag
+    if index_port_bytes == 0:
+        return row_bytes / (moved_bytes + lookup_bytes)
+    return min(row_bytes / moved_bytes, index_port_bytes / lookup_bytes * row_bytes / bus_bytes)

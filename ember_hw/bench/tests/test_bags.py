@@ -29,6 +29,25 @@ def test_limit_counts_every_byte_that_the_port_must_carry(
     assert computed == pytest.approx(limit)
 
 
+@pytest.mark.parametrize(
+    ("row_bytes", "index_bytes", "limit"),
+    [(64, 8, 16 / 20), (64, 4, 1.0), (512, 8, 1.0), (40, 4, 40 / 64)],
+)
+def test_indices_with_a_port_of_their_own_leave_the_other_to_rows(
+    row_bytes: int, index_bytes: int, limit: float
+) -> None:
+    computed = port_limit(
+        row_bytes=row_bytes,
+        bus_bytes=64,
+        index_bytes=index_bytes,
+        weight_bytes=4,
+        offset_bytes=8,
+        bag=1,
+        index_port_bytes=16,
+    )
+    assert computed == pytest.approx(limit)
+
+
 def test_mixed_bags_are_a_quarter_empty() -> None:
     workload = Bags(row_bytes=64, bag=MIXED, lookups=6_000).workload(3)
     lengths = np.diff(workload.arrays["off"])
