@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.bench.workload import Workload
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
@@ -20,6 +19,29 @@ from ember_hw.isa import event_bit
 
 #: The steady state: from this share of a run's row beats to that one.
 STEADY = (0.1, 0.9)
+
+
+class Runnable(Protocol):
+    """What a simulator runs; `ember_hw.bench.workload.Workload` is one."""
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """What a row of results says of it."""
+        ...
+
+    @property
+    def rows(self) -> NDArray[Any] | None:
+        """Bytes of every row in the order of the program, by NumPy alone, where they are known."""
+        ...
+
+    def launch(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> Launch:
+        """Place the arrays and bind the program; 0 reads in flight are all that the unit has."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +117,7 @@ class Simulator:
     def __exit__(self, *_: object) -> None:
         self._backend.close()
 
-    def run(self, workload: Workload, *, outstanding_reads: int = 0) -> Delivery:
+    def run(self, workload: Runnable, *, outstanding_reads: int = 0) -> Delivery:
         """Run a workload and check it.
 
         Raises
@@ -170,7 +192,7 @@ def check_bundles(name: str, launch: Launch, chunks: Any, wanted: Any) -> None:
         raise DeviceError(f"bundle {first} of {name!r} must be the interpreter's, and isn't")
 
 
-def check_rows(workload: Workload, chunks: Any, wanted: Any, keep: NDArray[np.uint8]) -> None:
+def check_rows(workload: Runnable, chunks: Any, wanted: Any, keep: NDArray[np.uint8]) -> None:
     """Refuse row beats that differ from the interpreter's, or those from NumPy's.
 
     Raises
