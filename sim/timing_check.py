@@ -81,7 +81,7 @@ class _Trace:
 
     def order(self) -> Iterator[Violation]:
         """Find clocks that fall, and buses that carry two commands at once."""
-        for place in np.flatnonzero(np.diff(self.clock) < 0) + 1:
+        for place in (np.flatnonzero(np.diff(self.clock) < 0) + 1).tolist():
             yield self._violation("order", place, "must not come before the command before it")
         if self.dram.dual_command_bus:
             buses = (self.kind == _READ, self.kind != _READ)
@@ -150,7 +150,7 @@ class _Trace:
         scope: NDArray[np.int64] | None,
         limit: int,
     ) -> Iterator[Violation]:
-        """Hold one rule; without a scope it is of a bank, and whole-rank commands are of every bank."""
+        """Hold one rule; without a scope it is a bank's, and a whole rank counts for each."""
         if not len(self.kind):
             return
         place = np.arange(len(self.kind))
@@ -204,7 +204,7 @@ class _Trace:
         for rank in range(self.banks // self.banks_per_rank):
             places = np.flatnonzero((self.kind == _REFRESH) & (self.rank == rank))
             latest = (np.arange(len(places)) + 2) * interval
-            for place, clock in zip(places, latest, strict=True):
+            for place, clock in zip(places.tolist(), latest.tolist(), strict=True):
                 if self.clock[place] > clock:
                     yield self._violation("trefi", place, f"must come by clock {clock}")
             if end_clock > (len(places) + 2) * interval:
