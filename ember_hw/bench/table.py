@@ -69,10 +69,10 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.98765), number(88.25), number(1234567.0), number(7500)
-    ('0.9877', '88.25', '1,234,567', '7,500')
+    >>> number(0.98765), number(88.25), number(1234567.0), number(0)
+    ('0.9877', '88.25', '1,234,567', '0')
     """
-    if abs(value) >= 1000 or (float(value).is_integer() and value):
+    if abs(value) >= 1000 or float(value).is_integer():
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4f}"
 
