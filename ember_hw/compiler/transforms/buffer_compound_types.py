@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.callbacks import (
+    merge_callbacks,
     replace_by_callback,
     replace_loop,
     to_execute_loop,
@@ -32,7 +33,12 @@ from ember_hw.compiler.transforms.ir_facts import (
     unit_inner_stride,
     value_name,
 )
-from ember_hw.compiler.transforms.rows import MemStream, behind_streams, is_row_loop
+from ember_hw.compiler.transforms.rows import (
+    MemStream,
+    behind_streams,
+    is_row_loop,
+    row_loops_first,
+)
 
 _Loop: TypeAlias = slc.ForOp | slcvec.ForOp
 
@@ -48,7 +54,7 @@ class BufferCompoundTypes(ModulePass):
     callback that reads these. Its streams then fill row buffers (`slcvec.buf_stream`,
     `slcvec.to_buffer`), and its callback moves behind it: it reads everything once and runs its
     code in an `scf.for` over the row, which carries what the loop carried. Rows of the same place
-    that loops side by side fill become one.
+    that loops side by side fill become one, and so do callbacks that stand side by side then.
 
     A row of length 0 fires the callback, whose loop then runs nothing. Every addition happens to
     the same cell in the same order. A loop that doesn't qualify stays, with the reason in
@@ -71,6 +77,8 @@ class BufferCompoundTypes(ModulePass):
                     _remark(loop, f"not buffered: {reason}")
             for loop in [op for op in function.walk() if isinstance(op, slc.ForOp)]:
                 _share_rows(loop)
+                row_loops_first(loop.body.block)
+                merge_callbacks(loop.body.block)
 
 
 def _is_candidate(loop: _Loop) -> bool:

@@ -28,12 +28,6 @@ def _merge(first: slc.CallbackOp, second: slc.CallbackOp) -> slc.CallbackOp:
     """Return the two as one; what only the second reads of the first is no result any more."""
     for result, value in zip(first.res, first.yielded, strict=True):
         result.replace_uses_with_if(value, lambda use: second.is_ancestor(use.operation))
-    kept = [
-        (result, value)
-        for callback in (first, second)
-        for result, value in zip(callback.res, callback.yielded, strict=True)
-        if result.uses
-    ]
     ops = [
         op
         for callback in (first, second)
@@ -51,6 +45,12 @@ def _merge(first: slc.CallbackOp, second: slc.CallbackOp) -> slc.CallbackOp:
             op.erase()
         else:
             reads[op.stream] = op
+    kept = [
+        (result, value)
+        for callback in (first, second)
+        for result, value in zip(callback.res, callback.yielded, strict=True)
+        if result.uses
+    ]
     block = Block([*reads.values(), *code, slc.YieldOp(*(value for _, value in kept))])
     merged = slc.CallbackOp([result.type for result, _ in kept], Region(block))
     Rewriter.insert_op(merged, InsertPoint.before(first))

@@ -191,11 +191,13 @@ def _maintain(function: func.FuncOp, loop: slc.ForOp, variable: int) -> None:
 
 
 def _callback_behind(loop: Operation) -> slc.CallbackOp | None:
-    """Return the last of the callbacks right behind the loop."""
+    """Return the last of the callbacks behind the loop, if no other loop is between them."""
     found: slc.CallbackOp | None = None
     following = loop.next_op
-    while isinstance(following, slc.CallbackOp):
-        found, following = following, following.next_op
+    while isinstance(following, slc.CallbackOp) or (following and is_row_loop(following)):
+        if isinstance(following, slc.CallbackOp):
+            found = following
+        following = following.next_op
     return found
 
 
@@ -203,7 +205,7 @@ def _first_callback_before(loop: Operation) -> slc.CallbackOp | None:
     """Return the first callback in front of the loop, if no other loop is between them."""
     found: slc.CallbackOp | None = None
     above = loop.prev_op
-    while isinstance(above, slc.CallbackOp) or (above is not None and is_row_loop(above)):
+    while isinstance(above, slc.CallbackOp) or (above and is_row_loop(above)):
         if isinstance(above, slc.CallbackOp):
             found = above
         above = above.prev_op

@@ -225,16 +225,27 @@ class _Loop:
         zero, one = (index_constant(self.function, value) for value in (0, 1))
         mask = slcvec.MaskOp(indices[-1], zero, length, one, lanes)
         mask.result.name_hint = "mask"
-        block = element.parent_block()
-        assert block is not None
-        for other in block.ops:
-            if isinstance(other, slcvec.MaskOp) and other.operands == mask.operands:
-                other.detach()
-                mask = other
-                break
-        Rewriter.insert_op(mask, InsertPoint.before(element))
+        mask = _shared_mask(mask, element)
         zeros = entry_constant(self.function, zero_vector(element_type, lanes), "zeros")
         return vector.MaskedLoadOp(source.memref, indices, mask.result, zeros)
+
+
+def _shared_mask(mask: slcvec.MaskOp, element: Operation) -> slcvec.MaskOp:
+    """Return an equal mask in front of the element's op: one of its block, moved there, or this."""
+    block = element.parent_block()
+    assert block is not None
+    is_above = True
+    for op in block.ops:
+        if op is element:
+            is_above = False
+        if isinstance(op, slcvec.MaskOp) and op.operands == mask.operands:
+            if is_above:
+                return op
+            op.detach()
+            mask = op
+            break
+    Rewriter.insert_op(mask, InsertPoint.before(element))
+    return mask
 
 
 def _is_regular(index: SSAValue) -> bool:

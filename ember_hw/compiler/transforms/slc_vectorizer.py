@@ -26,6 +26,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     copy_hint,
     entry_constant,
     functions,
+    host_value,
     index_constant,
     nest_root,
     unit_inner_stride,
@@ -39,13 +40,13 @@ class SlcVectorizer(ModulePass):
     """
     Turn innermost loops into vector loops of `vector_length` lanes.
 
-    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, its induction variable is
-    only the last index of memory streams of unit inner stride or an index in its one callback, and
-    the callback has a vector form: every store has the induction variable as its last and only its
-    last index, every other access of that memref is at the same place, and what is computed from
-    vectors has a lane form. What the loop carries are reductions: one add, mul, max, min, and, or,
-    xor of the carried value and what an iteration computes. The whole legality is decided here, so
-    `callback-vectorizer` never has to undo a loop.
+    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, its bounds are host values,
+    its induction variable is only the last index of memory streams of unit inner stride or an index
+    in its one callback, and the callback has a vector form: every store has the induction variable
+    as its last and only its last index, every other access of that memref is at the same place, and
+    what is computed from vectors has a lane form. What the loop carries are reductions: one add,
+    mul, max, min, and, or, xor of the carried value and what an iteration computes. The whole
+    legality is decided here, so `callback-vectorizer` never has to undo a loop.
 
     The step becomes `vector_length`, the mask all true, memory streams of the induction variable
     vector streams. The callback stays scalar behind `slcvec.tmp_vec_stream_cast`s, which
@@ -93,6 +94,8 @@ def _check(loop: slc.ForOp) -> None:
     if not isinstance(loop.lower_bound.type, slc.StreamType):
         raise NotVectorizableError("its bounds aren't streams")
     vectors: set[SSAValue] = {loop.induction_variable}
+    if host_value(loop.lower_bound) is None or host_value(loop.upper_bound) is None:
+        raise NotVectorizableError("its bounds aren't known to the host")
     for use in loop.induction_variable.uses:
         user = use.operation
         if isinstance(user, slc.FromStreamOp):

@@ -17,6 +17,22 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
 
 // -----
 
+func.func @f(%n: index, %x: memref<?xf32>, %o: memref<?xindex>, %y: memref<?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %e = memref.load %o[%i] : memref<?xindex>
+    scf.for %j = %c0 to %e step %c1 {
+      %v = memref.load %x[%j] : memref<?xf32>
+      memref.store %v, %y[%j] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its bounds aren't known to the host"}
+
+// -----
+
 func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
