@@ -76,7 +76,6 @@ def run(job: Job) -> Iterator[Row]:
         "cycles": cycles,
         "utilisation": report.utilisation,
         "one_core": is_one_core,
-        "processor_seconds": busy_seconds,
     }
     yield Row(
         workload=name,
@@ -89,6 +88,8 @@ def run(job: Job) -> Iterator[Row]:
         is_smaller_better=True,
         bar=1.0,
     )
+    # On a machine that others use too, less than the wall clock's.
+    yield Row(workload=name, metric="processor time", value=busy_seconds, unit="s", params=params)
     for metric, value in (("cycles a second", cycles), ("lookups a second", lookups)):
         yield Row(workload=name, metric=metric, value=value / seconds, unit="1/s", params=params)
 

@@ -2,23 +2,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ember_hw.bench import op_classes
 from ember_hw.bench.registry import Job
-from ember_hw.bench.simulated import Delivery
-from ember_hw.bench.tests.test_registry import Silent
+from ember_hw.bench.tests.fakes import ASimulator, Silent
 from ember_hw.config import AcceleratorConfig
 
 
 class ATask:
-    """Two levels more than the unit has, a limit of 0.75."""
+    """Needs two levels more than the unit has; its limit is 0.75."""
 
     name, rows = "spmm", None
 
     def __init__(self, seed: int) -> None:
-        self.params = {"seed_of_task": seed}
+        self.params = {"seed_of_task": seed, "lookups": 0}
 
     def config(self, base: AcceleratorConfig) -> AcceleratorConfig:
         return base.with_changes(traversal_units=4)
@@ -28,24 +26,6 @@ class ATask:
 
     def launch(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> Any:
         raise NotImplementedError
-
-
-class ASimulator:
-    """Delivers a full beat every second cycle."""
-
-    memory = sink = "fake"
-
-    def __init__(self, config: AcceleratorConfig, **_: Any) -> None:
-        assert config.traversal_units == 4
-
-    def __enter__(self) -> ASimulator:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def run(self, task: ATask) -> Delivery:
-        cycles = np.arange(0, 200, 2).astype(np.uint64)
-        return Delivery(200, cycles, np.full(100, 64, np.uint8), 64, {})
 
 
 @pytest.fixture(autouse=True)

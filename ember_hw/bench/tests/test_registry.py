@@ -12,16 +12,7 @@ import pytest
 from ember_hw.bench import suites
 from ember_hw.bench.registry import Job, Suite, all_suites, suite_of
 from ember_hw.bench.result import Row
-
-
-class Silent:
-    """A watcher that forgets."""
-
-    def __call__(self, text: str) -> None: ...
-
-    def detail(self, text: str) -> None: ...
-
-    def reached(self, done: int, total: int, cycles: int | None) -> None: ...
+from ember_hw.bench.tests.fakes import Silent
 
 
 @pytest.fixture
