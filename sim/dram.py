@@ -221,8 +221,8 @@ def _ddr4_2400() -> DramMemory:
         front_cycles=8,
         back_cycles=10,
         source=(
-            "JESD79-4, 8 Gb x8, speed bin 2400R; front and back cycles so that a lone read takes "
-            "about 90 ns, as published for a U280's DDR4"
+            "JESD79-4, 8 Gb x8, speed bin 2400R; the controller's cycles are assumed: a lone read "
+            "takes 87 ns"
         ),
     )
 
@@ -284,9 +284,9 @@ def _hbm2_pc() -> DramMemory:
         back_cycles=10,
         dual_command_bus=True,
         source=(
-            "one pseudo-channel of a 4-high HBM2 stack at 1800 Mb/s, tFAW 30 ns; AMD PG276's "
-            "default map with the bank group interleaved at 32 bytes; a lone read takes about "
-            "120 ns, as measured on the U280 with the switch off"
+            "one pseudo-channel of a 4-high HBM2 stack (AMD PG276) at 1800 Mb/s, tFAW 30 ns, bank "
+            "groups interleaved at 32 bytes; the controller's cycles are assumed: a lone read "
+            "takes 120 ns"
         ),
     )
 

@@ -79,13 +79,14 @@ def _register_ports(shape: ModelShape) -> list[_Port]:
 
 
 def _channel_ports(shape: ModelShape, prefix: str, data_bytes: int, id_bits: int) -> list[_Port]:
+    unused = ["lock", "cache", "prot", *(["qos"] if shape.length_bits == 8 else [])]  # not in AXI3
     return [
         _out(f"{prefix}_arid", id_bits, 32),
         _out(f"{prefix}_araddr", shape.address_bits, 64),
         _out(f"{prefix}_arlen", shape.length_bits, 8),
         _out(f"{prefix}_arsize", 3),
         _out(f"{prefix}_arburst", 2),
-        *(_unconnected(f"{prefix}_ar{name}") for name in ("lock", "cache", "prot", "qos")),
+        *(_unconnected(f"{prefix}_ar{name}") for name in unused),
         _out(f"{prefix}_arvalid"),
         _in(f"{prefix}_arready"),
         _in(f"{prefix}_rid", id_bits, 32),
