@@ -44,17 +44,20 @@ class ModelShape:
     address_bits : int
         Bits of an AXI4 address, 12 to 64.
     memory_ports : int
-        Read ports, 1 to 32: one is `m_axi_*`, more are `m_axi0_*`, `m_axi1_*`, ..
+        Memory read ports, 1 to 64: one of one unit is `m_axi_*`, else they are `m_axi0_*`,
+        `m_axi1_*`, ..
     index_port_bytes : int
-        Bytes of a beat of the index lines' own port `m_axi_index_*`; 0: there is none.
+        Bytes of a beat of the index lines' own port of each unit, `m_axi_index_*`; 0: there is
+        none.
     index_id_bits : int
         Bits of its AXI4 ID, 1 to 12; 0 without that port.
     length_bits : int
         Bits of ARLEN: 8, or 4 with AXI3.
     units : int
-        Access units, 1 to 64. One is the module `access_unit`; more are `access_cluster`, whose
-        queues are `m_axis_bundle0_*`, `m_axis_row0_*`, .. and whose registers lie at the unit's
-        number times 4096.
+        Access units, 1 to 64. One is the module `access_unit`; more are `access_cluster`, where the
+        unit's number follows the names of its queues and index port, `m_axis_bundle0_*`, .., where
+        `irq` and `m_axis_aresetn` have a bit for each, and registers lie at the unit's number times
+        4096.
     input_bytes : int
         Bytes of a beat of the index stream `s_axis_index_*`, 4 to 64; 0: there is none.
     input_dest_bits : int
@@ -82,7 +85,7 @@ class ModelShape:
             ("event_bits", 1, 63),
             ("id_bits", 1, 12),
             ("address_bits", 12, 64),
-            ("memory_ports", 1, 32),
+            ("memory_ports", 1, 64),
             ("units", 1, 64),
             ("index_id_bits", min(1, self.index_port_bytes), 12 * min(1, self.index_port_bytes)),
             ("input_dest_bits", min(1, self.input_bytes), 32 * min(1, self.input_bytes)),
@@ -104,11 +107,15 @@ class ModelShape:
 
     @property
     def channels(self) -> tuple[tuple[str, int, int], ...]:
-        """Read ports, the index port last: prefix, bytes of a beat, bits of an ID."""
-        numbers = [""] if self.memory_ports == 1 else [str(n) for n in range(self.memory_ports)]
+        """Read ports, index ports last: prefix, bytes of a beat, bits of an ID."""
+        is_single = self.units == 1 and self.memory_ports == 1
+        numbers = [""] if is_single else [str(n) for n in range(self.memory_ports)]
         ports = [(f"m_axi{number}", self.bus_bytes, self.id_bits) for number in numbers]
         if self.index_port_bytes:
-            ports.append(("m_axi_index", self.index_port_bytes, self.index_id_bits))
+            ports += [
+                (f"m_axi_index{number}", self.index_port_bytes, self.index_id_bits)
+                for number in self.unit_numbers
+            ]
         return tuple(ports)
 
     @property

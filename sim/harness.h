@@ -3,7 +3,7 @@
  * A call that returns int gives 0 or a positive result on success and EMBER_FAILED after a
  * simulation error, which ember_message describes; the model is then of no further use.
  *
- * Channels are the read ports: the memory ports in order, then the index port if there is one. */
+ * Channels are the read ports: the memory ports in order, then the index ports in order. */
 #pragma once
 
 #include <stddef.h>

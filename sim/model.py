@@ -167,7 +167,8 @@ class VerilatorModel:
         memory : memory model
             Each channel gets one of its own.
         channel : int, optional
-            Only this one: a memory port's number, or that after the last for the index port.
+            Only this one, counted as `ModelShape.channels` lists them: memory ports, then index
+            ports.
 
         Raises
         ------

@@ -110,8 +110,6 @@ def _unit_ports(shape: ModelShape, number: str) -> list[_Port]:
         _out(f"{row}_tvalid"),
         _in(f"{row}_tready"),
         _out(f"{row}_tlast"),
-        _out(f"m_axis_aresetn{number}"),
-        _out(f"irq{number}"),
     ]
 
 
@@ -127,6 +125,7 @@ def _input_ports(shape: ModelShape, number: str) -> list[_Port]:
 
 def _ports(shape: ModelShape) -> list[_Port]:
     ports = _register_ports(shape)
+    ports += [_out(name, shape.units, 64) for name in ("m_axis_aresetn", "irq")]
     for prefix, data_bytes, id_bits in shape.channels:
         ports += _channel_ports(shape, prefix, data_bytes, id_bits)
     for number in shape.unit_numbers:
@@ -228,8 +227,9 @@ def pins_header(shape: ModelShape) -> str:
                 *(f"&top.{bundle}_{name}" for name in ("tvalid", "tready", "tlast")),
                 bytes_of(f"{row}_tdata"),
                 *(f"&top.{row}_{name}" for name in ("tkeep", "tvalid", "tready", "tlast")),
-                f"&top.m_axis_aresetn{number}",
-                f"&top.irq{number}",
+                "&top.m_axis_aresetn",
+                "&top.irq",
+                str(len(units)),
             ]
         )
         stream = f"s_axis_index{number}"
@@ -279,7 +279,8 @@ def pins_header(shape: ModelShape) -> str:
                     "uint8_t* row_tdata",
                     "uint64_t* row_tkeep",
                     "uint8_t *row_tvalid, *row_tready, *row_tlast",
-                    "uint8_t *aresetn, *irq",
+                    "uint64_t *aresetn, *irq",
+                    "uint32_t number",
                 ],
             ),
             *_struct(

@@ -47,7 +47,7 @@ public:
     }
 
     bool waits() const { return waits_; }
-    bool irq() const { return *pins_.irq; }
+    bool irq() const { return *pins_.irq >> pins_.number & 1; }
     const Counts& counts() const { return counts_; }
     void clear_counters() { counts_ = {}; }
 
@@ -59,7 +59,7 @@ public:
 
     // Gives whether there was a handshake.
     bool sample(uint64_t cycle, EmberOutput* output) {
-        if (!*pins_.aresetn) {
+        if (!(*pins_.aresetn >> pins_.number & 1)) {
             // The unit took back what it had shown, and the rows of the last bundles may never
             // come.
             bundle_hold_.release();
