@@ -94,6 +94,7 @@ def run(job: Job) -> Iterator[Row]:
             setting.config,
             memory=setting.memory,
             sink=setting.sink,
+            optimise=not job.quick,
             progress=job.watcher.detail,
         )
         with simulator:

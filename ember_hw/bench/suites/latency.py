@@ -1,6 +1,8 @@
-"""Cycles of one lookup alone, from the start of its program to its end.
+"""Cycles of one lookup alone, and cycles a row of soft cores with and without the unit.
 
-A lookup is three reads that depend on each other: its bag's offsets, its index, its row.
+A lookup alone is three reads that depend on each other: its bag's offsets, its index, its row; its
+cycles are those from the start of its program to its end. What the soft cores do stands in
+`ember_hw.bench.softcore`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from ember_hw.bench.presets import unit
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.bench.simulated import Simulator
+from ember_hw.bench.softcore import softcore_rows
 from ember_hw.sim.options import IdealMemory
 
 LATENCIES = (30, 100, 200)
@@ -36,7 +39,9 @@ def one_lookup(job: Job) -> Iterator[Row]:
         job.watcher(f"latency: {name}")
         config = unit(512, 128)
         memory = IdealMemory(latency_cycles=latency)
-        with Simulator(config, memory=memory, progress=job.watcher.detail) as simulator:
+        with Simulator(
+            config, memory=memory, optimise=not job.quick, progress=job.watcher.detail
+        ) as simulator:
             workload = Bags(row_bytes=ROW_BYTES, bag=1, lookups=1).workload(job.seed)
             delivery = simulator.run(workload)
         yield Row(
@@ -59,4 +64,4 @@ def one_lookup(job: Job) -> Iterator[Row]:
 
 
 #: What the suite measures, in order.
-PARTS: tuple[Callable[[Job], Iterator[Row]], ...] = (one_lookup,)
+PARTS: tuple[Callable[[Job], Iterator[Row]], ...] = (one_lookup, softcore_rows)

@@ -30,7 +30,9 @@ def run(job: Job) -> Iterator[Row]:
     job.watcher(f"scale: {name}")
     config = unit(512, 128)
     memory = IdealMemory(latency_cycles=LATENCY_CYCLES)
-    with Simulator(config, memory=memory, progress=job.watcher.detail) as simulator:
+    with Simulator(
+        config, memory=memory, optimise=not job.quick, progress=job.watcher.detail
+    ) as simulator:
         long_cycles = _cycles(simulator, LONG_LOOKUPS, job.seed)
         long_rate = LONG_LOOKUPS / long_cycles
         seeds = range(job.seed, job.seed + REQUESTS)
