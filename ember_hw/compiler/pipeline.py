@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 def pipeline(
-    opt_level: int, vector_length: int = 8, *, split: bool = False, one_child: bool = False
+    opt_level: int, vector_length: int = 8, *, hardware: bool = False, one_child: bool = False
 ) -> tuple[Step, ...]:
     """
     Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
@@ -81,8 +81,10 @@ def pipeline(
         0 to 3.
     vector_length : int
         Lanes of a vector from level 1 on.
-    split : bool
-        Whether loops side by side become nests of their own first.
+    hardware : bool
+        Whether the program is for the access unit, where units form a chain and a part of a row
+        begins at a multiple of the vector: at levels 0 and 1 loops side by side then become nests
+        of their own first, and only loops that begin there become vectors.
     one_child : bool
         Whether to offload at most one loop directly inside a loop.
 
@@ -93,11 +95,12 @@ def pipeline(
     """
     if opt_level not in OPT_LEVELS:
         raise ValueError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    split = hardware and opt_level < 2
     steps = (
         *([Step(0, SplitSiblings(), "scf")] if split else []),
-        Step(0, ChooseDecoupling(one_child), "scf"),
+        Step(0, ChooseDecoupling(one_child or split), "scf"),
         Step(0, ScfToSlc(), "slc"),
-        Step(1, SlcVectorizer(vector_length), "slcvec", temporaries=True),
+        Step(1, SlcVectorizer(vector_length, hardware), "slcvec", temporaries=True),
         Step(1, SimplifyCasts(), "slcvec", temporaries=True),
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
@@ -155,7 +158,7 @@ def run_pipeline(
     opt_level: int,
     vector_length: int = 8,
     *,
-    chain: bool = False,
+    hardware: bool = False,
     observe: Callable[[str, ModuleOp], None] | None = None,
 ) -> PipelineResult:
     """
@@ -167,10 +170,9 @@ def run_pipeline(
         Verified scf.
     opt_level, vector_length : int
         As for `pipeline`.
-    chain : bool
-        Whether the units must form a chain, as those of the hardware do. At levels 0 and 1 loops
-        side by side then become two nests; where that can't be, and where a level above leaves two
-        units side by side, all but one of them run on the execute side.
+    hardware : bool
+        As for `pipeline`. Where loops side by side can't be split, and where a level above leaves
+        two units side by side, all but one of them run on the execute side.
     observe : callable, optional
         Called with a pass's name and the module after each pass whose result can be executed.
 
@@ -186,18 +188,17 @@ def run_pipeline(
     CheckError
         A pass leaves IR that breaks a soundness rule.
     """
-    if not chain:
-        return _run(module, pipeline(opt_level, vector_length), observe)
-    if opt_level < 2:
-        steps = pipeline(opt_level, vector_length, split=True, one_child=True)
+    steps = pipeline(opt_level, vector_length, hardware=hardware)
+    if not hardware or opt_level < 2:
         return _run(module, steps, observe)
     copy = module.clone()
-    result = _run(module, pipeline(opt_level, vector_length), observe)
+    result = _run(module, steps, observe)
     if _is_chain(module):
         return result
     module.body.detach_block(module.body.block)
     module.body.add_block(copy.body.detach_block(copy.body.block))
-    return _run(module, pipeline(opt_level, vector_length, one_child=True), observe)
+    steps = pipeline(opt_level, vector_length, hardware=True, one_child=True)
+    return _run(module, steps, observe)
 
 
 def _is_chain(module: ModuleOp) -> bool:

@@ -125,7 +125,7 @@ def lookups_and_sizes(kernel: Kernel, columns: int, lanes: int) -> tuple[int, Si
 @pytest.mark.parametrize("opt_level", [0, 1])
 def test_traffic_of_a_nest_split_in_two(opt_level: int) -> None:
     module = parse_module(FUSEDMM.text)
-    run_pipeline(module, opt_level, 4, chain=True)
+    run_pipeline(module, opt_level, 4, hardware=True)
     assert str(module).count("dlc.compute_loop") == 2
     arguments = FUSEDMM.arguments(7, 0)
     lanes = 4 if opt_level else 1
