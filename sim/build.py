@@ -81,6 +81,10 @@ class ModelShape:
         """Check each width."""
         if self.bus_bytes not in (4, 8, 16, 32, 64):
             raise ValueError(f"bus_bytes must be 4, 8, 16, 32 or 64, not {self.bus_bytes!r}")
+        for name in ("index_port_bytes", "input_bytes"):
+            value = getattr(self, name)
+            if value not in (0, 4, 8, 16, 32, 64):
+                raise ValueError(f"{name} must be 0, 4, 8, 16, 32 or 64, not {value!r}")
         for name, low, high in (
             ("event_bits", 1, 63),
             ("id_bits", 1, 12),
@@ -93,10 +97,6 @@ class ModelShape:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
-        for name in ("index_port_bytes", "input_bytes"):
-            value = getattr(self, name)
-            if value not in (0, 4, 8, 16, 32, 64):
-                raise ValueError(f"{name} must be 0, 4, 8, 16, 32 or 64, not {value!r}")
         if self.length_bits not in (4, 8):
             raise ValueError(f"length_bits must be 4 or 8, not {self.length_bits!r}")
         if self.bundle_bytes * 8 < self.event_bits:

@@ -70,6 +70,12 @@ def test_a_shape_that_is_not_the_verilogs_is_shown(field, value, port):
         ("event_bits", 64, "event_bits must be 1 to 63, not 64"),
         ("id_bits", 0, "id_bits must be 1 to 12, not 0"),
         ("address_bits", 65, "address_bits must be 12 to 64, not 65"),
+        ("memory_ports", 0, "memory_ports must be 1 to 64, not 0"),
+        ("units", 65, "units must be 1 to 64, not 65"),
+        ("index_port_bytes", 12, "index_port_bytes must be 0, 4, 8, 16, 32 or 64, not 12"),
+        ("index_id_bits", 3, "index_id_bits must be 0 to 0, not 3"),
+        ("input_bytes", 3, "input_bytes must be 0, 4, 8, 16, 32 or 64, not 3"),
+        ("length_bits", 6, "length_bits must be 4 or 8, not 6"),
         ("bundle_bytes", 0, "bundle_bytes must be enough for 6 event bits, not 0"),
     ],
 )
