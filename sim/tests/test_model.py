@@ -2,19 +2,19 @@
 
 import math
 import re
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ember_hw.errors import ToolError
+from ember_hw.sim.dram import DRAM_PRESETS
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
 from ember_hw.sim.options import (
     CoreLikeSink,
     IdealMemory,
     IdealSink,
+    LinkMemory,
     Pushes,
+    RandomMemory,
     StallingSink,
     TestMemory,
 )
@@ -60,6 +60,9 @@ def test_ideal_memory_gives_a_beat_a_cycle(open_model):
         TestMemory(seed=6),
         TestMemory(seed=7, reorder=False),
         TestMemory(seed=8, interleave=False),
+        RandomMemory(seed=9),
+        LinkMemory(latency_cycles=40),
+        *DRAM_PRESETS.values(),
     ],
 )
 def test_every_byte_arrives_in_order(open_model, table, memory, sink, id_per_slot):
@@ -108,8 +111,18 @@ def test_bursts_overtake_and_mix_only_where_asked(open_model):
     }
 
 
-def test_bursts_of_one_id_never_overtake(open_model):
-    model = open_model(memory=TestMemory(seed=10))
+def test_random_memory_reorders_and_interleaves_at_a_beat_a_cycle(open_model):
+    model = open_model(memory=RandomMemory(seed=2, latency_cycles=(20, 60)))
+    run_program(model, Program(rows=120, beats=16, stride=0, id_per_slot=1))
+    assert model.read_register(toy.OVERTAKES) > 0
+    assert model.read_register(toy.SPLITS) > 0
+    first, latest = map(model.read_register, (toy.FIRST_BEAT, toy.LATEST_BEAT))
+    assert latest - first < 120 * 16 * 1.2
+
+
+@pytest.mark.parametrize("memory", [TestMemory(seed=10), RandomMemory(seed=10)])
+def test_bursts_of_one_id_never_overtake(open_model, memory):
+    model = open_model(memory=memory)
     run_program(model, Program(rows=120, beats=4, stride=256, id_per_slot=0))
     assert model.read_register(toy.OVERTAKES) == 0
 
@@ -370,35 +383,3 @@ def test_a_closed_model_says_so(open_model):
     model.close()
     with pytest.raises(ValueError, match=r"^the model must be open, and has been closed$"):
         model.run()
-
-
-def _clock_times(path: Path) -> list[int]:
-    return [int(line[1:]) for line in path.read_text().splitlines() if line.startswith("#")]
-
-
-@pytest.mark.slow
-def test_trace_holds_the_window_and_survives_a_failure(open_model, tmp_path):
-    library = toy_library(trace=True, optimise=False)
-    model = open_model(library)
-    model.open_trace(tmp_path / "window.vcd", first_cycle=100, end_cycle=120)
-    run_program(model, Program(rows=20))
-    model.close_trace()
-    assert _clock_times(tmp_path / "window.vcd") == list(range(200, 240))
-
-    model = open_model(library)
-    model.open_trace(tmp_path / "failure.vcd")
-    with pytest.raises(SimulationError):
-        run_program(model, Program(misdeed=toy.FIXED_BURST))
-    times = _clock_times(tmp_path / "failure.vcd")
-    assert len(times) > 30
-    assert all(second == first + 1 for first, second in pairwise(times))
-
-
-def test_trace_needs_a_model_built_for_it(open_model, tmp_path):
-    path = tmp_path / "none.vcd"
-    message = (
-        "a trace needs a model built with trace=True and a path that can be written, "
-        f"not {str(path)!r}"
-    )
-    with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
-        open_model().open_trace(path)
