@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.errors import EmberError, ToolError
+from ember_hw.errors import ToolError
 
 from .c_interface import (
     FAILED,
@@ -25,6 +25,7 @@ from .c_interface import (
 )
 from .memory_library import COMMAND_DTYPE, READ_DTYPE, memory_struct
 from .options import IdealMemory, IdealSink, Memory, Sink
+from .regions import check_region
 from .results import (
     Access,
     AccessKind,
@@ -32,6 +33,7 @@ from .results import (
     Counters,
     RunResult,
     RunState,
+    SimulationError,
     UnitOutput,
 )
 
@@ -48,10 +50,6 @@ __all__ = [
 ]
 
 _RESPONSES = ("OKAY", "EXOKAY", "SLVERR", "DECERR")
-
-
-class SimulationError(EmberError):
-    """The simulated hardware broke a rule of its interfaces, or one of its own assertions."""
 
 
 class VerilatorModel:
@@ -265,23 +263,7 @@ class VerilatorModel:
         ValueError
             The array isn't contiguous, or the region is misplaced or overlaps another.
         """
-        if not array.flags.c_contiguous:
-            raise ValueError("a mapped array must be C-contiguous, not strided; copy it first")
-        if base % self.shape.bus_bytes:
-            raise ValueError(
-                f"base must be a multiple of the bus's {self.shape.bus_bytes} bytes, not {base:#x}"
-            )
-        if base < 0 or base + array.nbytes > 1 << self.shape.address_bits:
-            raise ValueError(
-                f"a region must lie below 2**{self.shape.address_bits}, "
-                f"not at {base:#x} with {array.nbytes} bytes"
-            )
-        for other_base, other in self._regions:
-            if base < other_base + other.nbytes and other_base < base + array.nbytes:
-                raise ValueError(
-                    f"regions must not overlap, but {base:#x} + {array.nbytes} "
-                    f"meets {other_base:#x} + {other.nbytes}"
-                )
+        check_region(array, base, self.shape, self._regions)
         if array.nbytes == 0:
             return
         self._library.ember_map_region(self._open(), base, array.ctypes.data, array.nbytes)

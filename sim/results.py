@@ -8,6 +8,12 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.errors import EmberError
+
+
+class SimulationError(EmberError):
+    """The simulated hardware broke a rule of its interfaces, or one of its own assertions."""
+
 
 class RunState(Enum):
     """Why a run returned."""
