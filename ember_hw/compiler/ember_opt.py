@@ -28,6 +28,7 @@ from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.ir_text import parse_module, rewrite_reference_text, verify_module
 from ember_hw.compiler.pipeline import OPT_LEVELS, PASSES, pipeline, vector_length_of
+from ember_hw.compiler.transforms.access_slice import decoupling_report
 from ember_hw.config import PRESETS, AcceleratorConfig
 from ember_hw.errors import CheckError, CompileError, EmberError
 
@@ -103,7 +104,7 @@ def make_passes(pipeline: str) -> list[ModulePass]:
 
 def passes_to_au(opt_level: int, config: AcceleratorConfig) -> list[ModulePass]:
     """Return the passes of an opt level from scf to the program of a config's access unit."""
-    steps = pipeline(opt_level, vector_length_of(config))
+    steps = pipeline(opt_level, vector_length_of(config), hardware=True)
     return [*(step.module_pass for step in steps), DlcToAu(config.name)]
 
 
@@ -168,6 +169,11 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--print-ir-after-all", action="store_true", help="IR after each pass, to stderr"
     )
     parser.add_argument(
+        "--print-decoupling",
+        action="store_true",
+        help="what scf the access unit runs, and why not the rest, to stderr",
+    )
+    parser.add_argument(
         "--print-generic", action="store_true", help="print the generic form of every op"
     )
     parser.add_argument(
@@ -226,6 +232,9 @@ def _run(
 ) -> None:
     context = make_context()
     module = parse_module("\n" * lines_above + text, name, context)
+    if options.print_decoupling:
+        for decision in decoupling_report(module):
+            sys.stderr.write(f"{decision}\n")
     run_passes(
         context,
         module,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects import arith, func, llvm, memref
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ember_hw.compiler.dialects.au import ArgOp, Slot, SlotKind
@@ -73,14 +73,27 @@ class PhysicalNames:
         if number is not None:
             return Slot(SlotKind.INTEGER, number)
         host = strip_stream(value)
-        if host in self.symbols and isinstance(host.type, IndexType):
-            return self.argument(self.symbols[host], host.type)
+        symbol = self._symbol(host)
+        if symbol is not None:
+            return self.argument(symbol, IndexType())
         if isinstance(host.owner, memref.DimOp) and host.owner.source in self.symbols:
             dimension = constant(host.owner.index)
             if dimension is not None:
                 return self.dimension(self.symbols[host.owner.source], dimension)
         rule = "a stream, a constant, an argument or a dimension of one"
         refuse(user, f"operand {value_name(value)}", rule, f"a value of {_owner_name(host)}")
+
+    def _symbol(self, value: SSAValue) -> str | None:
+        """Return the symbol of an integer: an argument, or `name.0.1` of one that is a struct."""
+        if isinstance(value.owner, arith.IndexCastOp):
+            value = value.owner.input
+        if value in self.symbols and isinstance(value.type, IndexType | IntegerType):
+            return self.symbols[value]
+        owner = value.owner
+        if isinstance(owner, llvm.ExtractValueOp) and owner.container in self.symbols:
+            places = (str(place) for place in owner.position.get_values())
+            return ".".join((self.symbols[owner.container], *places))
+        return None
 
     def dimension(self, name: str, dimension: int) -> Slot:
         """Return the extent of a memref argument: an integer, or an argument register."""

@@ -57,7 +57,13 @@ from ember_hw.compiler.dialects.slc import (
     verify_same_type,
     yielded_values,
 )
-from ember_hw.compiler.dialects.slcvec_lanes import FoldKind, FoldKindAttr, FoldOp
+from ember_hw.compiler.dialects.slcvec_lanes import (
+    CompareOp,
+    FoldKind,
+    FoldKindAttr,
+    FoldOp,
+    SelectOp,
+)
 from ember_hw.compiler.dialects.slcvec_streams import (
     BroadcastOp,
     BufStreamOp,
@@ -83,6 +89,7 @@ __all__ = [
     "SLCVEC",
     "BroadcastOp",
     "BufStreamOp",
+    "CompareOp",
     "ExtractOp",
     "FoldKind",
     "FoldKindAttr",
@@ -93,6 +100,7 @@ __all__ = [
     "LoopConfigAttr",
     "MaskOp",
     "MemStreamOp",
+    "SelectOp",
     "TmpVecCastOp",
     "TmpVecStreamCastOp",
     "ToBufferOp",
@@ -358,6 +366,8 @@ SLCVEC = Dialect(
         VecIndvarOp,
         MaskOp,
         FoldOp,
+        CompareOp,
+        SelectOp,
         VectorizeForOp,
     ],
     [LoopConfigAttr, FoldKindAttr],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, VectorType, i1
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr, VectorType, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
@@ -123,6 +124,97 @@ class FoldOp(IRDLOperation):
             reject(
                 "type of the folded value", f"the lanes' element type {element}", self.result.type
             )
+        _verify_mask(self.mask.type, lanes)
+
+
+@irdl_op_definition
+class CompareOp(IRDLOperation):
+    """
+    Compare two vectors lane by lane; predicates are those of `arith.cmpi` and `arith.cmpf`.
+
+    ```mlir
+    %m = slcvec.compare "ogt", %a, %b : vector<8xf32> -> vector<8xi1>
+    ```
+    """
+
+    name = "slcvec.compare"
+
+    VALUES: ClassVar = VarConstraint("values", AnyAttr())
+
+    predicate = prop_def(StringAttr)
+    """Which comparison."""
+    lhs = operand_def(VALUES)
+    """Left operand: a vector of floats, of indices or of integers wider than i1."""
+    rhs = operand_def(VALUES)
+    """Right operand, of the same type."""
+    result = result_def(VectorType)
+    """Where it holds; i1 each."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+    def __init__(
+        self, predicate: str, lhs: SSAValue | Operation, rhs: SSAValue | Operation
+    ) -> None:
+        lhs = SSAValue.get(lhs)
+        lanes, _ = verify_vector("type of the operands", lhs.type)
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[VectorType(i1, [lanes])],
+            properties={"predicate": StringAttr(predicate)},
+        )
+
+    @override
+    def verify_(self) -> None:
+        lanes, element = verify_vector("type of the operands", self.lhs.type)
+        if isinstance(element, AnyFloat):
+            known = CMPF_COMPARISON_OPERATIONS
+        elif element != i1 and isinstance(element, IntegerType | IndexType):
+            known = CMPI_COMPARISON_OPERATIONS
+        else:
+            reject("element of the operands", "a float, index or integer wider than i1", element)
+        if self.predicate.data not in known:
+            reject("predicate", f"one of {', '.join(known)}", self.predicate)
+        _verify_mask(self.result.type, lanes)
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """
+    Take each lane from one of two vectors.
+
+    ```mlir
+    %v = slcvec.select %m, %a, %b : vector<8xi1>, vector<8xf32>
+    ```
+    """
+
+    name = "slcvec.select"
+
+    VALUES: ClassVar = VarConstraint("values", AnyAttr())
+
+    mask = operand_def(VectorType)
+    """Lanes to take from the first vector; i1 each."""
+    lhs = operand_def(VALUES)
+    """Vector for the lanes that are set."""
+    rhs = operand_def(VALUES)
+    """Vector for the others, of the same type."""
+    result = result_def(VALUES)
+    """The lanes, of the same type."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$mask `,` $lhs `,` $rhs attr-dict `:` type($mask) `,` type($result)"
+
+    def __init__(
+        self, mask: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation
+    ) -> None:
+        lhs = SSAValue.get(lhs)
+        super().__init__(operands=[mask, lhs, rhs], result_types=[lhs.type])
+
+    @override
+    def verify_(self) -> None:
+        lanes, _ = verify_vector("type of the vectors", self.result.type)
         _verify_mask(self.mask.type, lanes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,15 @@ from ember_hw.compiler.interpreters.values import (
 )
 from ember_hw.errors import UnsupportedError
 
-__all__ = ["ARITHMETIC", "divide_signed", "maximum", "minimum"]
+__all__ = [
+    "ARITHMETIC",
+    "FLOAT_COMPARE",
+    "INTEGER_COMPARE",
+    "divide_signed",
+    "fused_multiply_add",
+    "maximum",
+    "minimum",
+]
 
 ARITHMETIC = Handlers()
 
@@ -58,6 +67,31 @@ def maximum(a: Any, b: Any) -> Any:
 def minimum(a: Any, b: Any) -> Any:
     """Smaller float: NaN if one is NaN, and -0.0 of zeros of both signs."""
     return -maximum(-a, -b)
+
+
+def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """Return `a * b + c` with one rounding, of NumPy floats or arrays of them."""
+    if np.ndim(a):
+        lanes = [fused_multiply_add(*lane) for lane in zip(a, b, c, strict=True)]
+        return np.array(lanes, a.dtype)
+    rounded = a * b + c
+    if not np.isfinite([a, b, c]).all():
+        return rounded
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact == 0:
+        return rounded
+    # Candidates around the exact value; ties go to the even one, as its last bit is 0.
+    try:
+        middle = type(a)(float(exact))
+    except OverflowError:
+        return rounded
+    if not np.isfinite(middle):
+        return middle
+    around = (np.nextafter(middle, type(a)(-np.inf)), middle, np.nextafter(middle, type(a)(np.inf)))
+    finite = [value for value in around if np.isfinite(value)]
+    nearest = min(abs(Fraction(float(value)) - exact) for value in finite)
+    ties = [value for value in finite if abs(Fraction(float(value)) - exact) == nearest]
+    return min(ties, key=lambda value: int(value.view(f"u{value.itemsize}")) & 1)
 
 
 def _ordered(a: Any, b: Any) -> Any:
@@ -135,7 +169,7 @@ _FLOAT_UNARY: dict[type[Operation], Callable[[Any], Any]] = {
     math.TruncOp: np.trunc,
 }
 
-_INTEGER_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+INTEGER_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,
     "ne": operator.ne,
     "lt": operator.lt,
@@ -144,7 +178,7 @@ _INTEGER_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "ge": operator.ge,
 }
 
-_FLOAT_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+FLOAT_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "false": lambda a, b: (a != a) & (a == a),
     "oeq": operator.eq,
     "ogt": operator.gt,
@@ -221,10 +255,20 @@ def _as_unsigned(type_: Attribute) -> Callable[[int], int]:
     return lambda value: value & mask
 
 
+@ARITHMETIC.register(math.FmaOp)
+def _fma(op: math.FmaOp, lowering: Lowering) -> Step:
+    (a, b, c), target = lowering.slots(op.operands), lowering.slot(op.result)
+
+    def run(frame: Frame) -> None:
+        frame[target] = fused_multiply_add(frame[a], frame[b], frame[c])
+
+    return run
+
+
 @ARITHMETIC.register(arith.CmpiOp)
 def _compare_integers(op: arith.CmpiOp, lowering: Lowering) -> Step:
     name = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-    compare = _INTEGER_COMPARE[name[-2:]]
+    compare = INTEGER_COMPARE[name[-2:]]
     if name[0] == "u":
         unsigned = _as_unsigned(op.lhs.type)
         return _binary(op, lowering, lambda a, b: compare(unsigned(a), unsigned(b)))
@@ -236,7 +280,7 @@ def _compare_integers(op: arith.CmpiOp, lowering: Lowering) -> Step:
 
 @ARITHMETIC.register(arith.CmpfOp)
 def _compare_floats(op: arith.CmpfOp, lowering: Lowering) -> Step:
-    compare = _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]]
+    compare = FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]]
     return _binary(op, lowering, lambda a, b: bool(compare(a, b)))
 
 

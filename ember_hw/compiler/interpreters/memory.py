@@ -1,10 +1,10 @@
-"""Meaning of the host's `memref` ops. Every access checks its bounds."""
+"""Meaning of the host's `memref` ops, and of reading a struct. Every access checks its bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import memref
+from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import SSAValue
@@ -88,6 +88,20 @@ def _alloc(op: memref.AllocOp | memref.AllocaOp, lowering: Lowering) -> Step:
         dynamic = iter(sizes)
         shape = [frame[next(dynamic)] if extent == DYNAMIC_INDEX else extent for extent in static]
         frame[target] = poisoned(shape, element_type)
+
+    return run
+
+
+@MEMORY.register(llvm.ExtractValueOp)
+def _extract_value(op: llvm.ExtractValueOp, lowering: Lowering) -> Step:
+    source, target = lowering.slot(op.container), lowering.slot(op.res)
+    places = tuple(op.position.get_values())
+
+    def run(frame: Frame) -> None:
+        value = frame[source]
+        for place in places:
+            value = value[place]
+        frame[target] = value
 
     return run
 

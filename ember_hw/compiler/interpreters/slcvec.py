@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from ember_hw.compiler.dialects import slcvec
 from ember_hw.compiler.dialects.stream_types import head_type
+from ember_hw.compiler.interpreters.arithmetic import FLOAT_COMPARE, INTEGER_COMPARE
 from ember_hw.compiler.interpreters.frame import (
     Body,
     Frame,
@@ -258,6 +259,31 @@ def _fold(op: slcvec.FoldOp, lowering: Lowering) -> Step:
         for lane in frame[source][frame[mask]]:
             folded = combine(folded, lane)
         frame[target] = convert(folded)
+
+    return run
+
+
+@SLCVEC.register(slcvec.CompareOp)
+def _compare(op: slcvec.CompareOp, lowering: Lowering) -> Step:
+    name = op.predicate.data
+    lhs, rhs, target = lowering.slot(op.lhs), lowering.slot(op.rhs), lowering.slot(op.result)
+    dtype = dtype_of(vector_type(op.lhs).element_type)
+    unsigned = np.dtype(f"u{dtype.itemsize}") if dtype.kind == "i" and name[0] == "u" else dtype
+    compare = FLOAT_COMPARE[name] if dtype.kind == "f" else INTEGER_COMPARE[name[-2:]]
+
+    def run(frame: Frame) -> None:
+        frame[target] = compare(frame[lhs].view(unsigned), frame[rhs].view(unsigned))
+
+    return run
+
+
+@SLCVEC.register(slcvec.SelectOp)
+def _select(op: slcvec.SelectOp, lowering: Lowering) -> Step:
+    mask, lhs, rhs = lowering.slots(op.operands)
+    target = lowering.slot(op.result)
+
+    def run(frame: Frame) -> None:
+        frame[target] = np.where(frame[mask], frame[lhs], frame[rhs])
 
     return run
 

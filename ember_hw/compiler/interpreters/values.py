@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
 )
+from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
 from ember_hw.compiler.dialects.stream_types import head_type
@@ -191,6 +192,18 @@ def argument(position: int, type_: Attribute, value: object) -> Any:
         if not fits:
             raise ValueError(f"{what} must be of a shape that fits {type_}, not {array.shape}")
         return array
+    if isinstance(type_, LLVMStructType | LLVMArrayType):
+        members: Sequence[Attribute] = (
+            type_.types.data
+            if isinstance(type_, LLVMStructType)
+            else [type_.type] * type_.size.data
+        )
+        values = cast("Sequence[object]", value)
+        if not isinstance(value, tuple | list) or len(values) != len(members):
+            raise TypeError(f"{what} must be {len(members)} values for {type_}, not {value!r}")
+        return tuple(
+            argument(position, member, inner) for member, inner in zip(members, values, strict=True)
+        )
     if is_integer(type_):
         if not isinstance(value, SupportsIndex):
             raise TypeError(f"{what} must be an integer for {type_}, not {value!r}")

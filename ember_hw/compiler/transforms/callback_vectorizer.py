@@ -30,6 +30,7 @@ from ember_hw.compiler.transforms.lane_ops import (
     NotVectorizableError,
     find_folds,
     is_lane_op,
+    lane_form,
 )
 
 
@@ -136,12 +137,8 @@ class _Callback:
             copy_hint(op.results[0], new.result)
             op.results[0].replace_all_uses_with(new.result)
         elif is_lane_op(op) and any(operand in self.vectors for operand in op.operands):
-            new = type(op).create(
-                operands=[self._vector(operand, here) for operand in op.operands],
-                result_types=[self._type(result.type) for result in op.results],
-                properties=op.properties,
-                attributes=op.attributes,
-            )
+            operands = [self._vector(operand, here) for operand in op.operands]
+            new = lane_form(op, operands, self.loop.lanes)
             self._define(op.results[0], new.results[0], new, here)
         else:
             return False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func, math, memref
+from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.dialects import slc, slcvec
@@ -17,8 +18,8 @@ from ember_hw.compiler.transforms.ir_facts import (
     value_name,
 )
 
-#: Ops of `arith` that work lane by lane on vectors. (xDSL's compare and select take no vectors.)
-_ARITH_LANE_OPS = (
+#: Ops that work lane by lane on vectors as they are.
+_LANE_OPS = (
     arith.AddfOp,
     arith.SubfOp,
     arith.MulfOp,
@@ -36,6 +37,28 @@ _ARITH_LANE_OPS = (
     arith.XOrIOp,
     arith.MaxSIOp,
     arith.MinSIOp,
+    math.AbsFOp,
+    math.Atan2Op,
+    math.AtanOp,
+    math.CeilOp,
+    math.CopySignOp,
+    math.CosOp,
+    math.Exp2Op,
+    math.ExpM1Op,
+    math.ExpOp,
+    math.FloorOp,
+    math.FmaOp,
+    math.Log10Op,
+    math.Log1pOp,
+    math.Log2Op,
+    math.LogOp,
+    math.PowFOp,
+    math.RoundEvenOp,
+    math.RsqrtOp,
+    math.SinOp,
+    math.SqrtOp,
+    math.TanhOp,
+    math.TruncOp,
 )
 
 
@@ -61,8 +84,32 @@ class NotVectorizableError(Exception):
 
 
 def is_lane_op(op: Operation) -> bool:
-    """Whether the op works lane by lane when its operands are vectors."""
-    return isinstance(op, _ARITH_LANE_OPS) or op.name.startswith(f"{math.Math.name}.")
+    """Whether the op has a form that works lane by lane."""
+    if isinstance(op, arith.CmpiOp):
+        return op.lhs.type != i1
+    return isinstance(op, (*_LANE_OPS, arith.CmpfOp, arith.SelectOp))
+
+
+def lane_form(op: Operation, operands: Sequence[SSAValue], lanes: int) -> Operation:
+    """Return the vector form of an op that has one, on vectors."""
+    match op:
+        case arith.CmpiOp():
+            return slcvec.CompareOp(
+                arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data], *operands
+            )
+        case arith.CmpfOp():
+            return slcvec.CompareOp(
+                arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data], *operands
+            )
+        case arith.SelectOp():
+            return slcvec.SelectOp(*operands)
+        case _:
+            return type(op).create(
+                operands=operands,
+                result_types=[VectorType(result.type, [lanes]) for result in op.results],
+                properties=op.properties,
+                attributes=op.attributes,
+            )
 
 
 @dataclass(frozen=True)
