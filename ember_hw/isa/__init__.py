@@ -7,10 +7,11 @@ read those. Each record begins on a 32-bit word, fields follow from bit 0 in the
 
 Slots
 -----
-Inside a record of a unit a *slot* selects a value: 0 the unit's induction value, 1 to S its memory
-streams, S + 1 its ALU (in pair mode: stream 0's value in the next iteration), S + 2 onwards the
-values inherited from the unit above, which are that unit's *exports*. Row entries and the issue
-stage select among the exports of the innermost unit.
+A unit inherits the *exports* of the unit above it, the outermost unit the arguments of the request.
+An operand of its ALU is selected by *slot*: 0 the unit's induction value, 1 to S its memory streams,
+S + 1 onwards the inherited values. Each of its own exports is the inherited value of the same number
+or a value of its own. Row entries and the issue stage select among the exports of the innermost
+unit.
 
 Events
 ------
@@ -29,6 +30,7 @@ from ember_hw.isa.fields import (
     Hint,
     RecordLayout,
     Source,
+    StreamSource,
 )
 from ember_hw.isa.microcode import Microcode, check_field
 from ember_hw.isa.records import ISA_VERSION, event_bit, event_mask, layouts, microcode_words
@@ -48,6 +50,7 @@ __all__ = [
     "Microcode",
     "RecordLayout",
     "Source",
+    "StreamSource",
     "assemble",
     "check_field",
     "disassemble",
