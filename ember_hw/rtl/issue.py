@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.layouts import bundle_layout, record_layout, token_layout, values_layout
+from ember_hw.rtl.slots import select
 
 
 def row_order_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -25,8 +26,10 @@ class Issue(wiring.Component):
 
     Members
     -------
-    issue, rows : in
-        Microcode records.
+    issue : in
+        Microcode record.
+    row_events : in
+        The events of each row entry.
     token : stream, in
         Of the innermost unit.
     bundle, row : streams, out
@@ -39,7 +42,7 @@ class Issue(wiring.Component):
         super().__init__(
             {
                 "issue": In(record_layout("issue", config)),
-                "rows": In(record_layout("row0", config)).array(config.row_entries),
+                "row_events": In(config.events).array(config.row_entries),
                 "token": In(stream.Signature(token_layout(config))),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_order_layout(config))),
@@ -80,8 +83,8 @@ class Issue(wiring.Component):
             m.d.sync += [
                 loaded.eq(self.token.valid),
                 token.eq(self.token.payload),
-                rows_left.eq(Cat((row.events & events) != 0 for row in self.rows)),
-                bundle_left.eq(((self.issue.events & events) != 0) | events[root_end]),
+                rows_left.eq(Cat((selected & events).any() for selected in self.row_events)),
+                bundle_left.eq((self.issue.events & events).any() | events[root_end]),
             ]
         with m.Else():
             with m.If(row_moves):
@@ -96,7 +99,7 @@ class Issue(wiring.Component):
         ]
         for i in range(config.bundle_scalars):
             export = getattr(self.issue, f"scalar{i}_export")
-            m.d.comb += self.bundle.payload.scalars[i].eq(token.exports[export])
+            m.d.comb += self.bundle.payload.scalars[i].eq(select(export, token.exports))
         for entry in reversed(range(config.row_entries)):
             with m.If(rows_left[entry]):
                 m.d.comb += self.row.payload.entry.eq(entry)

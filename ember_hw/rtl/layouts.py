@@ -38,20 +38,29 @@ def token_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout({"events": config.events, "exports": values_layout(config)})
 
 
+def window_layout() -> data.StructLayout:
+    """Return the part of an element's number that is fixed within a loop: `first`, outer term.
+
+    `lost`: it does not fit, so no induction value can bring the element into its region.
+    """
+    return data.StructLayout({"start": signed(VALUE_WIDTH_BITS + 2), "lost": 1})
+
+
 def entry_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return one entry of a loop: its parent token, its first induction value and its length.
+    """Return one entry of a loop: its first induction value, its length, its streams' windows.
 
     `left` is upper - lower - 1 - step: its sign says that the first iteration is the last. `void`:
     the parent's loop was empty, this one is not entered. `empty`: entered without an iteration.
+    `events` are those of the parent's token.
     """
     return data.StructLayout(
         {
             "events": config.events,
-            "exports": values_layout(config),
             "lower": VALUE_WIDTH_BITS,
             "left": signed(VALUE_WIDTH_BITS + 2),
             "void": 1,
             "empty": 1,
+            "windows": data.ArrayLayout(window_layout(), config.streams_per_unit),
         }
     )
 
@@ -156,5 +165,5 @@ def row_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
 def fault_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a fault: its code, where it happened, and the address or value that caused it."""
     return data.StructLayout(
-        {"code": FaultCode, "unit": 8, "stream": 8, "address": max(config.address_width_bits, 64)}
+        {"code": FaultCode, "unit": 8, "stream": 8, "address": config.address_width_bits}
     )
