@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.control import Control
@@ -14,7 +13,7 @@ from ember_hw.rtl.counters import Counters
 from ember_hw.rtl.datapath import Datapath
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 from ember_hw.rtl.memory_port import MemoryPort
-from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name
+from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name, register_paths
 from ember_hw.rtl.register_file import RegisterFile
 
 
@@ -63,7 +62,9 @@ class AccessUnit(wiring.Component):
         m.submodules.counters = counters = Counters(config=config)
         m.submodules.port = port = MemoryPort(config=config)
         datapath = Datapath(config=config)
-        m.submodules.control = control = Control(config=config, fault_ports=len(datapath.faults))
+        m.submodules.control = control = Control(
+            config=config, fault_ports=1 + len(datapath.faults)
+        )
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
 
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
@@ -73,22 +74,34 @@ class AccessUnit(wiring.Component):
         wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
         wiring.connect(m, datapath.row, wiring.flipped(self.row))
         wiring.connect(m, control.root, datapath.root)
-        for path in isa.layouts(config):
+        for path in register_paths(config):
             name = record_name(path)
             m.d.comb += getattr(datapath, name).eq(getattr(microcode, name))
-        for reported, seen in zip(datapath.faults, control.faults, strict=True):
+        for held, seen in zip(microcode.row_events, datapath.row_events, strict=True):
+            m.d.comb += seen.eq(held)
+        for reported, seen in zip([port.fault, *datapath.faults], control.faults, strict=True):
             wiring.connect(m, reported, seen)
 
         m.d.comb += [
             registers.state.eq(control.state),
             registers.fault.eq(control.fault),
+            registers.requests.eq(control.requests),
+            registers.completed.eq(control.completed),
+            registers.may_start.eq(control.may_start),
             registers.counter_value.eq(counters.value),
+            registers.counters_settled.eq(counters.settled),
             registers.microcode_read_data.eq(microcode.read_data),
             microcode.address.eq(registers.microcode_address),
             microcode.write.eq(registers.microcode_write),
             microcode.write_data.eq(registers.microcode_write_data),
+            microcode.row_select.eq(datapath.row_select),
+            datapath.row_record.eq(microcode.row),
             control.start.eq(registers.start),
             control.abort.eq(registers.abort),
+            control.arguments.eq(registers.arguments),
+            control.watchdog.eq(registers.watchdog),
+            control.progress.eq(datapath.moves | port.progress),
+            control.execute_blocks.eq(datapath.blocked_execute),
             control.verdict.eq(microcode.verdict),
             control.reads_idle.eq(port.idle),
             control.cleared.eq(datapath.cleared),
@@ -96,7 +109,10 @@ class AccessUnit(wiring.Component):
             port.stop.eq(control.stop),
             datapath.queue_reset.eq(control.queue_reset),
             self.queue_reset.eq(control.queue_reset),
-            datapath.index_valid.eq(port.index_valid),
+            datapath.word_valid.eq(port.word_valid),
+            datapath.word.eq(port.word),
+            datapath.fits.eq(port.fits),
+            datapath.word_last.eq(port.word_last),
             datapath.row_valid.eq(port.row_valid),
             datapath.beat.eq(port.beat),
             self.irq.eq(control.irq),
@@ -104,13 +120,11 @@ class AccessUnit(wiring.Component):
 
         # Reads in flight without a beat to show are the memory's; see Counters for the order of
         # blame.
-        beat_now = Signal()
         m.d.comb += [
-            beat_now.eq(self.memory.rvalid & self.memory.rready),
-            counters.start.eq(registers.start),
+            counters.start.eq(control.begins),
             counters.running.eq(control.running),
-            counters.row_beat.eq(beat_now & ~self.memory.rid[-1]),
-            counters.index_beat.eq(beat_now & self.memory.rid[-1]),
+            counters.row_beat.eq(port.row_beat),
+            counters.index_beat.eq(port.index_beat),
             counters.stalls.eq(
                 Cat(
                     datapath.blocked_execute,
@@ -121,7 +135,8 @@ class AccessUnit(wiring.Component):
                 )
             ),
             counters.bundle.eq(self.bundle.valid & self.bundle.ready),
-            counters.row.eq(datapath.row_asked),
+            counters.lines.eq(datapath.lines_asked),
+            counters.rows.eq(datapath.rows_asked),
             counters.row_bytes.eq(datapath.row_bytes),
             counters.select.eq(registers.counter_select),
         ]

@@ -70,9 +70,7 @@ class Bounds(wiring.Component):
         token = self.parent.payload
         multipliers = []
         for s, stream_record in enumerate(self.streams):
-            multiplier = Multiplier(
-                a=signed(VALUE_WIDTH_BITS), b=len(stream_record.outer_pitch)
-            )
+            multiplier = Multiplier(a=signed(VALUE_WIDTH_BITS), b=len(stream_record.outer_pitch))
             m.submodules[f"multiplier{s}"] = multiplier
             multipliers.append(multiplier)
             outer = Signal(signed(VALUE_WIDTH_BITS), name=f"outer{s}")
@@ -125,9 +123,7 @@ class Bounds(wiring.Component):
         for s, stream_record in enumerate(self.streams):
             product = multipliers[s].product
             window = Signal(signed(len(product) + 1), name=f"window{s}")
-            m.d.sync += window.eq(
-                Mux(stream_record.outer_enable, product, 0) + stream_record.first
-            )
+            m.d.sync += window.eq(Mux(stream_record.outer_enable, product, 0) + stream_record.first)
             sign = window[len(queue.payload.windows[s].start) - 1 :]
             m.d.comb += [
                 queue.payload.windows[s].start.eq(window),

@@ -11,6 +11,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+#: Attributes of a memory that is never read where it is written in the same cycle. Yosys would build
+#: a bypass around block memory otherwise, of more logic than the queue.
+NO_BYPASS = {"no_rw_check": 1}
+
 #: Entries that a LUT memory holds without a multiplexer behind it.
 LUT_MEMORY_ENTRIES = 16
 
@@ -53,7 +57,10 @@ class StreamFifo(wiring.Component):
         depth = self.depth_entries
         is_small = depth <= LUT_MEMORY_ENTRIES
         m.submodules.memory = memory = Memory(
-            shape=Shape.cast(self.shape).width, depth=1 << (depth - 1).bit_length(), init=[]
+            shape=Shape.cast(self.shape).width,
+            depth=1 << (depth - 1).bit_length(),
+            init=[],
+            attrs=NO_BYPASS,
         )
         write = memory.write_port()
         read = memory.read_port(domain="comb" if is_small else "sync")

@@ -10,8 +10,8 @@ from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import FaultCode
 from ember_hw.rtl import line_store
-from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.delay import delay
+from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import LUT_MEMORY_ENTRIES, StreamFifo
 from ember_hw.rtl.layouts import (
     iteration_layout,

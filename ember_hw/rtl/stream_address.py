@@ -110,9 +110,7 @@ class StreamAddress(wiring.Component):
         m.d.sync += [
             Cat(line, beyond).eq(record.base[line_bits:] + offset[line_bits:]),
             byte.eq(offset),
-            outside.eq(
-                lost | number[VALUE_WIDTH_BITS:].any() | (element >= record.elements)
-            ),
+            outside.eq(lost | number[VALUE_WIDTH_BITS:].any() | (element >= record.elements)),
             blamed.eq(element),
         ]
 
