@@ -65,7 +65,8 @@ class AcceleratorConfig:
     exports : int
         Values a traversal unit hands to what lies below it, 2 to 16.
     bundle_scalars : int
-        Scalars in a bundle, 1 to 8.
+        Scalars in a bundle, 1 to 8 and at most `exports`: they are the first exports of the
+        innermost unit.
     outstanding_reads : int
         Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the
         memory's latency in cycles.
@@ -115,7 +116,7 @@ class AcceleratorConfig:
     streams_per_unit: int = 2
     row_entries: int = 2
     exports: int = 4
-    bundle_scalars: int = 3
+    bundle_scalars: int = 4
     outstanding_reads: int = 64
     max_burst_beats: int = 64
     reorder_buffer_beats: int = 512
@@ -152,6 +153,11 @@ class AcceleratorConfig:
             value = getattr(self, parameter)
             if value & (value - 1):
                 raise ValueError(f"{parameter} must be a power of two, not {value!r}")
+        if self.bundle_scalars > self.exports:
+            raise ValueError(
+                f"bundle_scalars must be at most exports ({self.exports}), "
+                f"not {self.bundle_scalars!r}"
+            )
         if self.index_port_bits not in (0, *_DATA_WIDTHS_BITS):
             raise ValueError(
                 f"index_port_bits must be one of 0, 64, 128, 256, 512, not {self.index_port_bits!r}"

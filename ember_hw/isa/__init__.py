@@ -8,10 +8,10 @@ read those. Each record begins on a 32-bit word, fields follow from bit 0 in the
 Slots
 -----
 A unit inherits the *exports* of the unit above it, the outermost unit the arguments of the request.
-An operand of its ALU is selected by *slot*: 0 the unit's induction value, 1 to S its memory streams,
-S + 1 onwards the inherited values. Each of its own exports is the inherited value of the same number
-or a value of its own. Row entries and the issue stage select among the exports of the innermost
-unit.
+Operand a of its ALU is a value of its own, selected by *slot*: 0 its induction value, 1 to S its
+memory streams; operand b can also be an inherited value, slot S + 1 onwards. Each of its exports is
+the inherited value of the same number or a value of its own. Row entries select among the exports
+of the innermost unit, and the scalars of a bundle are the first of them.
 
 Events
 ------

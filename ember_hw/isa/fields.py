@@ -39,6 +39,7 @@ class AluOperation(enum.IntEnum, shape=2):
     ADD = 0
     SUB = 1
     MUL = 2
+    RSUB = 3  # b - a
 
 
 class ElementSize(enum.IntEnum, shape=2):

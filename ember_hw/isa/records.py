@@ -53,7 +53,8 @@ def _header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
 
 def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     slot_bits, slots = _bits(config.slots), config.slots
-    choices = config.streams_per_unit + 3
+    own = config.streams_per_unit + 1
+    choices = own + 2
     value = VALUE_WIDTH_BITS
 
     def slot(name: str, description: str) -> Field:
@@ -79,7 +80,7 @@ def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         ),
         Field("step", 16, "distance of two induction values; never 0"),
         _choice("alu_operation", AluOperation, "what the ALU computes: a (operation) b"),
-        slot("alu_a_slot", "operand a"),
+        Field("alu_a_slot", _bits(own), "operand a, a value of the unit's own", limit=own),
         _choice("alu_b_source", Source, "where operand b comes from"),
         slot("alu_b_slot", "operand b"),
         Field("alu_immediate", value, "operand b", FieldKind.SIGNED),
@@ -149,10 +150,6 @@ def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
 def _issue_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     return (
         Field("events", config.events, "events that the execute side is told of", FieldKind.EVENTS),
-        *(
-            _export(f"scalar{i}_export", f"value that is scalar {i} of a bundle", config)
-            for i in range(config.bundle_scalars)
-        ),
     )
 
 

@@ -75,6 +75,8 @@ class Bounds(wiring.Component):
             multipliers.append(multiplier)
             outer = Signal(signed(VALUE_WIDTH_BITS), name=f"outer{s}")
             m.d.sync += outer.eq(select(stream_record.outer_export, token.exports))
+            with m.If(~stream_record.outer_enable):
+                m.d.sync += outer.eq(0)
             m.d.comb += [
                 multiplier.a.eq(outer),
                 multiplier.b.eq(stream_record.outer_pitch),
@@ -94,15 +96,18 @@ class Bounds(wiring.Component):
         left = [Signal(signed(VALUE_WIDTH_BITS + 2), name=f"left{i}") for i in range(2, stages)]
         empty = [Signal(name=f"empty{i}") for i in range(2, stages)]
         # The distance upper - lower - 1 needs no lower bound where the upper one is relative to it.
-        relative = record.upper_source == isa.BoundSource.LOWER_PLUS
+        subtrahend = Signal(signed(VALUE_WIDTH_BITS))
+        first_lower = Signal(signed(VALUE_WIDTH_BITS))
+        m.d.comb += first_lower.eq(
+            Mux(
+                record.lower_source == isa.Source.SLOT,
+                select(record.lower_export, token.exports),
+                record.lower_immediate,
+            )
+        )
         m.d.sync += [
-            lower[0].eq(
-                Mux(
-                    record.lower_source == isa.Source.SLOT,
-                    select(record.lower_export, token.exports),
-                    record.lower_immediate,
-                )
-            ),
+            lower[0].eq(first_lower),
+            subtrahend.eq(first_lower),
             upper.eq(
                 Mux(
                     record.upper_source == isa.BoundSource.SLOT,
@@ -110,10 +115,12 @@ class Bounds(wiring.Component):
                     record.upper_immediate,
                 )
             ),
-            distance.eq(upper - Mux(relative, 0, lower[0]) - 1),
+            distance.eq(upper - subtrahend - 1),
             left[0].eq(distance - record.step),
             empty[0].eq(distance < 0),
         ]
+        with m.If(record.upper_source == isa.BoundSource.LOWER_PLUS):
+            m.d.sync += subtrahend.eq(0)
         for i in range(1, stages):
             m.d.sync += lower[i].eq(lower[i - 1])
         for held in (left, empty):
@@ -123,7 +130,7 @@ class Bounds(wiring.Component):
         for s, stream_record in enumerate(self.streams):
             product = multipliers[s].product
             window = Signal(signed(len(product) + 1), name=f"window{s}")
-            m.d.sync += window.eq(Mux(stream_record.outer_enable, product, 0) + stream_record.first)
+            m.d.sync += window.eq(product + stream_record.first)
             sign = window[len(queue.payload.windows[s].start) - 1 :]
             m.d.comb += [
                 queue.payload.windows[s].start.eq(window),

@@ -144,13 +144,15 @@ class Counters(wiring.Component):
                 adds[Counter(number)] if number < len(Counter) else asked[number - len(Counter)]
             )
             count = Signal(round_bits + len(amount), name=f"gathered{number}")
-            m.d.sync += count.eq(Mux(turn == number, 0, count) + Mux(counting, amount, 0))
-            with m.If(self.start):
+            count_next = Signal.like(count, name=f"gathered_next{number}")
+            m.d.comb += count_next.eq(count + (amount & counting.replicate(len(amount))))
+            m.d.sync += count.eq(count_next)
+            with m.If(self.start | (turn == number)):
                 m.d.sync += count.eq(0)
-            gathered.append(count)
+            gathered.append(count_next)
 
-        # One turn: read, add, write. In the first round after a start the memory's words count as 0,
-        # and those of high-water marks always do.
+        # One turn: read, add, write. In the first round after a start the memory's words count as
+        # 0, and those of high-water marks always do.
         m.submodules.totals = totals = Memory(
             shape=COUNTER_BITS, depth=round_cycles, init=[], attrs=NO_BYPASS
         )
@@ -159,7 +161,7 @@ class Counters(wiring.Component):
         write = totals.write_port()
         first_round = Signal(range(round_cycles + 1))
         holds_mark = Signal()
-        fresh = Signal(2)
+        fresh = Signal()
         turns = [Signal(round_bits, name=f"turn{i}") for i in range(3)]
         total = Signal(COUNTER_BITS)
         increment = [Signal(max(map(len, gathered)), name=f"increment{i}") for i in range(2)]
@@ -181,10 +183,12 @@ class Counters(wiring.Component):
             turns[2].eq(turns[1]),
             increment[0].eq(select(turn, padded)),
             increment[1].eq(increment[0]),
-            fresh.eq(Cat((first_round != 0) | holds_mark, fresh[0])),
+            fresh.eq((first_round != 0) | holds_mark),
             previous.eq(turn_read.data),
-            total.eq(Mux(fresh[1], 0, previous) + increment[1]),
+            total.eq(previous + increment[1]),
         ]
+        with m.If(fresh):
+            m.d.sync += previous.eq(0)
         with m.If(self.start):
             m.d.sync += first_round.eq(round_cycles)
         with m.Elif(first_round != 0):

@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.layouts import bundle_layout, record_layout, token_layout, values_layout
-from ember_hw.rtl.slots import select
 
 
 def row_order_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -98,8 +97,7 @@ class Issue(wiring.Component):
             self.row.payload.exports.eq(token.exports),
         ]
         for i in range(config.bundle_scalars):
-            export = getattr(self.issue, f"scalar{i}_export")
-            m.d.comb += self.bundle.payload.scalars[i].eq(select(export, token.exports))
+            m.d.comb += self.bundle.payload.scalars[i].eq(token.exports[i])
         for entry in reversed(range(config.row_entries)):
             with m.If(rows_left[entry]):
                 m.d.comb += self.row.payload.entry.eq(entry)

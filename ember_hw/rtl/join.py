@@ -21,10 +21,9 @@ from ember_hw.rtl.layouts import (
     values_layout,
 )
 from ember_hw.rtl.multiplier import Multiplier
-from ember_hw.rtl.slots import select
+from ember_hw.rtl.slots import select, select_registered
 
-_HALF_BITS = 32
-_WORD_BITS = 64
+_HALF_BITS = 32  # what a line store is read by
 
 
 class LinePort(wiring.Signature):
@@ -37,8 +36,8 @@ class LinePort(wiring.Signature):
                 "available": In(1),
                 "advance": Out(1),
                 "offset": Out(range(LINE_BYTES)),
-                "data": In(config.index_bits),
-                "fits": In(config.index_bits // _WORD_BITS),
+                "data": In(_HALF_BITS),
+                "fits": In(1),
             }
         )
 
@@ -114,14 +113,13 @@ class Join(wiring.Component):
                 self.lines[s].offset.eq(loads[s].offset),
             ]
 
-        # Along with the line store's read, the half of a word and the value.
-        valid, delayed = delay(m, "step", fire, step, line_store.READ_CYCLES + 2)
+        # Along with the line store's read and the extraction.
+        valid, delayed = delay(m, "step", fire, step, line_store.READ_CYCLES + 1)
         values = []
         wide = []
         for s in range(config.streams_per_unit):
-            at_data = delayed[line_store.READ_CYCLES - 1].loads[s]
-            at_half = delayed[line_store.READ_CYCLES].loads[s]
-            value, too_wide = self._extract(m, s, at_data, at_half)
+            load = delayed[line_store.READ_CYCLES - 1].loads[s]
+            value, too_wide = self._extract(m, s, load)
             values.append(value)
             wide.append(too_wide)
 
@@ -133,31 +131,16 @@ class Join(wiring.Component):
         self._compute(m, paired, pair_token, pair_values, next_value)
         return m
 
-    def _extract(self, m: Module, s: int, at_data, at_half):
-        """Return an element of a line's words as a value, and whether it did not fit.
+    def _extract(self, m: Module, s: int, load):
+        """Return the element within a line's half word as a value, and whether it did not fit.
 
         Elements are aligned to their size, so the offset's low bits need not be masked by it.
         """
-        record, line = self.streams[s], self.lines[s]
-        half = Signal(_HALF_BITS, name=f"half{s}")
-        fits = Signal(name=f"fits{s}")
-        m.d.sync += [
-            half.eq(
-                select(
-                    at_data.offset[2:],
-                    [
-                        line.data.word_select(i, _HALF_BITS)
-                        for i in range(len(line.data) // _HALF_BITS)
-                    ],
-                )
-            ),
-            fits.eq(select(at_data.offset[3:], list(line.fits))),
-        ]
-
+        record, half = self.streams[s], self.lines[s].data
         value = Signal(VALUE_WIDTH_BITS, name=f"value{s}")
         too_wide = Signal(name=f"too_wide{s}")
-        quarter = Mux(at_half.offset[1], half[16:], half[:16])
-        byte = Mux(at_half.offset[0], quarter[8:], quarter[:8])
+        quarter = Mux(load.offset[1], half[16:], half[:16])
+        byte = Mux(load.offset[0], quarter[8:], quarter[:8])
         is_byte = record.size == isa.ElementSize.BYTES_1
         is_short = is_byte | (record.size == isa.ElementSize.BYTES_2)
         sign = Signal(name=f"sign{s}")
@@ -170,7 +153,7 @@ class Join(wiring.Component):
                     Mux(is_short, sign.replicate(16), half[16:]),
                 )
             ),
-            too_wide.eq(at_half.use & (record.size == isa.ElementSize.BYTES_8) & ~fits),
+            too_wide.eq(load.use & (record.size == isa.ElementSize.BYTES_8) & ~self.lines[s].fits),
         ]
         return value, too_wide
 
@@ -231,24 +214,21 @@ class Join(wiring.Component):
         m.submodules.late = late = StreamFifo(
             shape=VALUE_WIDTH_BITS, depth_entries=LUT_MEMORY_ENTRIES
         )
-        exports = Signal(values_layout(config))
         events = Signal(config.events)
         pushes = Signal()
         m.d.sync += [pushes.eq(valid), events.eq(iteration.events)]
+        m.d.comb += [early.i.valid.eq(pushes), early.i.payload.events.eq(events)]
         for i in range(config.exports):
-            m.d.sync += exports[i].eq(select(getattr(record, f"export{i}"), [above[i], *own]))
-        m.d.comb += [
-            early.i.valid.eq(pushes),
-            early.i.payload.events.eq(events),
-            early.i.payload.exports.eq(exports),
-        ]
+            m.d.comb += early.i.payload.exports[i].eq(
+                select_registered(m, f"export{i}", getattr(record, f"export{i}"), [above[i], *own])
+            )
 
         a = Signal(signed(VALUE_WIDTH_BITS))
         b = Signal(signed(VALUE_WIDTH_BITS))
         next_held = Signal(VALUE_WIDTH_BITS)
         from_slot = record.alu_b_source == isa.Source.SLOT
         m.d.sync += [
-            a.eq(select(record.alu_a_slot, own + above)),
+            a.eq(select(record.alu_a_slot, own)),
             b.eq(Mux(from_slot, select(record.alu_b_slot, own + above), record.alu_immediate)),
             next_held.eq(next_value),
         ]
@@ -256,9 +236,13 @@ class Join(wiring.Component):
             a=signed(VALUE_WIDTH_BITS), b=signed(VALUE_WIDTH_BITS), width_bits=VALUE_WIDTH_BITS
         )
         m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
-        # One adder for both: a - b is a + ~b + 1, the 1 being a carry from below.
-        subtracts = record.alu_operation == isa.AluOperation.SUB
-        total = Cat(subtracts, a) + Cat(subtracts, b ^ subtracts.replicate(VALUE_WIDTH_BITS))
+        # One adder for all: a - b is a + ~b + 1, the 1 being a carry from below.
+        inverts_a = record.alu_operation == isa.AluOperation.RSUB
+        inverts_b = record.alu_operation == isa.AluOperation.SUB
+        carry = inverts_a | inverts_b
+        total = Cat(carry, a ^ inverts_a.replicate(VALUE_WIDTH_BITS)) + Cat(
+            carry, b ^ inverts_b.replicate(VALUE_WIDTH_BITS)
+        )
         short = Signal(VALUE_WIDTH_BITS)
         m.d.sync += short.eq(Mux(record.pair, next_held, total[1:]))
         _, shorts = delay(m, "short", pushes, short, multiplier.cycles - 1)

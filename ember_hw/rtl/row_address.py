@@ -14,7 +14,7 @@ from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.issue import row_order_layout
 from ember_hw.rtl.layouts import descriptor_layout, record_layout
 from ember_hw.rtl.multiplier import Multiplier
-from ember_hw.rtl.slots import select
+from ember_hw.rtl.slots import select, select_registered
 
 _LENGTH_BITS = 17
 # Pitches are multiples of the narrowest bus, so that the rest is one digit of the multiplier.
@@ -76,9 +76,26 @@ class RowAddress(wiring.Component):
         exports = Signal.like(self.row.payload.exports)
         m.d.sync += [record.eq(self.record), exports.eq(self.row.payload.exports)]
 
-        # 2: the values.
+        # 2, 3: the values.
         line_shift = (LINE_BYTES - 1).bit_length()
         beat_bits = (config.bus_bytes - 1).bit_length()
+        exported = {
+            name: select_registered(m, name, getattr(record, f"{name}_export"), exports)
+            for name in ("index", "base", "pitch", "length", "rows", "offset")
+        }
+        fixed = Signal.like(record)
+        m.d.sync += fixed.eq(record)
+
+        def from_slot(name: str):
+            return getattr(fixed, f"{name}_source") == isa.Source.SLOT
+
+        def value(name: str):
+            """Choose between a field and the export that stands in for it."""
+            return Mux(from_slot(name), exported[name], getattr(fixed, name))
+
+        def too_wide(name: str):
+            return from_slot(name) & exported[name][len(getattr(fixed, name)) :].any()
+
         index = Signal(VALUE_WIDTH_BITS)
         rows = Signal(VALUE_WIDTH_BITS)
         base = Signal(address_bits)
@@ -91,41 +108,35 @@ class RowAddress(wiring.Component):
         hint = Signal(isa.Hint)
         is_part = Signal()
         misfit = Signal()  # an export does not fit the field it stands in for
-
-        def chosen(name: str):
-            return select(getattr(record, f"{name}_export"), exports)
-
-        def from_slot(name: str):
-            return getattr(record, f"{name}_source") == isa.Source.SLOT
-
-        def value(name: str):
-            """Choose between a field and the export that stands in for it."""
-            return Mux(from_slot(name), chosen(name), getattr(record, name))
-
-        def too_wide(name: str):
-            return from_slot(name) & chosen(name)[len(getattr(record, name)) :].any()
-
-        offset_lines = select(record.offset_size, [chosen("offset") << size for size in range(4)])
+        sizes = range(len(isa.ElementSize))
+        part = Signal(VALUE_WIDTH_BITS + sizes[-1])
+        m.d.comb += part.eq(
+            select(fixed.offset_size, [exported["offset"] << size for size in sizes])
+        )
         m.d.sync += [
-            index.eq(chosen("index")),
+            index.eq(exported["index"]),
             rows.eq(value("rows")),
-            base.eq(record.base),
-            region_bytes.eq(record.region_bytes),
-            distance.eq(Mux(from_slot("base"), chosen("base"), 0)),
+            base.eq(fixed.base),
+            region_bytes.eq(fixed.region_bytes),
+            distance.eq(exported["base"]),
             pitch.eq(value("pitch")),
             length.eq(value("length")),
-            offset.eq(Mux(record.offset_enable, offset_lines, 0)),
-            clip.eq(Mux(record.offset_enable, record.clip, (1 << _LENGTH_BITS) - 1)),
-            hint.eq(record.hint),
-            is_part.eq(record.offset_enable),
+            offset.eq(part),
+            clip.eq(fixed.clip),
+            hint.eq(fixed.hint),
+            is_part.eq(fixed.offset_enable),
             misfit.eq(
                 too_wide("pitch")
                 | too_wide("length")
-                | (record.offset_enable & offset_lines[_LENGTH_BITS:].any())
+                | (fixed.offset_enable & part[_LENGTH_BITS:].any())
             ),
         ]
+        with m.If(~from_slot("base")):
+            m.d.sync += distance.eq(0)
+        with m.If(~fixed.offset_enable):
+            m.d.sync += [offset.eq(0), clip.eq((1 << _LENGTH_BITS) - 1)]
 
-        # 3, 4: index * pitch; meanwhile what is fetched of the row, and the row's own checks.
+        # 4, 5: index * pitch; meanwhile what is fetched of the row, and the row's own checks.
         m.submodules.multiplier = multiplier = Multiplier(
             a=VALUE_WIDTH_BITS, b=len(pitch) - _PITCH_SHIFT
         )
@@ -152,42 +163,42 @@ class RowAddress(wiring.Component):
             length_held.eq(length),
             room_left.eq(clip - offset),
         ]
-        bytes4 = Signal(_LENGTH_BITS)
-        near4 = Signal.like(near)
-        good4 = Signal(3)
+        bytes5 = Signal(_LENGTH_BITS)
+        near5 = Signal.like(near)
+        good5 = Signal(3)
         m.d.sync += [
-            bytes4.eq(Mux(room_left < length_held, room_left, length_held)),
-            near4.eq(near),
-            good4.eq(Cat(index_good, row_good, region_good)),
+            bytes5.eq(Mux(room_left < length_held, room_left, length_held)),
+            near5.eq(near),
+            good5.eq(Cat(index_good, row_good, region_good)),
         ]
 
-        # 5, 6: the place within the region, and whether all of the row is in it.
+        # 6, 7: the place within the region, and whether all of the row is in it.
         place = Signal(len(multiplier.product) + _PITCH_SHIFT + 1)
         most = Signal(signed(address_bits + 1))  # place of a row that ends with the region
-        bytes5 = Signal(_LENGTH_BITS)
-        good5 = Signal(3)
+        bytes6 = Signal(_LENGTH_BITS)
+        good6 = Signal(3)
         delayed_base, delayed_region, delayed_index, delayed_entry, delayed_hint = (
             _delayed(m, name, signal, cycles)
             for name, signal, cycles in (
                 ("base", base, 3),
                 ("region", region_bytes, 2),
                 ("index", index, 4),
-                ("entry", self.entry, 6),
+                ("entry", self.entry, 7),
                 ("hint", hint, 4),
             )
         )
         m.d.sync += [
-            place.eq((multiplier.product << _PITCH_SHIFT) + near4),
-            most.eq(delayed_region - bytes4),
-            bytes5.eq(bytes4),
-            good5.eq(good4),
+            place.eq((multiplier.product << _PITCH_SHIFT) + near5),
+            most.eq(delayed_region - bytes5),
+            bytes6.eq(bytes5),
+            good6.eq(good5),
         ]
-        valid = Signal(5)
+        valid = Signal(6)
         leaves = Signal()
         address = Signal(address_bits)
         inside = Signal()
-        bytes6 = Signal(_LENGTH_BITS)
-        good6 = Signal(3)
+        bytes7 = Signal(_LENGTH_BITS)
+        good7 = Signal(3)
         m.d.sync += [
             valid.eq(Cat(accept, valid)),
             leaves.eq(valid[-1]),
@@ -195,29 +206,29 @@ class RowAddress(wiring.Component):
             inside.eq(
                 ~place[address_bits:].any() & (most >= 0) & (place[:address_bits] <= most[:-1])
             ),
-            bytes6.eq(bytes5),
-            good6.eq(good5),
+            bytes7.eq(bytes6),
+            good7.eq(good6),
         ]
 
         good = Signal()
         m.d.comb += [
-            good.eq(inside & good6.all()),
+            good.eq(inside & good7.all()),
             queue.push.eq(leaves & good),
             queue.payload.address.eq(address),
-            queue.payload.length.eq(bytes6),
+            queue.payload.length.eq(bytes7),
             queue.payload.hint.eq(delayed_hint),
             queue.payload.entry.eq(delayed_entry),
             self.asked.eq((leaves & good) << delayed_entry),
-            self.bytes_asked.eq(bytes6),
+            self.bytes_asked.eq(bytes7),
         ]
-        index_good6, _, region_good6 = good6
+        index_good7, _, region_good7 = good7
         m.d.sync += [
             self.fault.valid.eq(leaves & ~good),
             self.fault.payload.code.eq(
                 Mux(
-                    ~index_good6,
+                    ~index_good7,
                     FaultCode.INDEX_OUT_OF_RANGE,
-                    Mux(region_good6, FaultCode.ROW_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW),
+                    Mux(region_good7, FaultCode.ROW_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW),
                 )
             ),
             self.fault.payload.unit.eq(NO_UNIT),
