@@ -245,12 +245,12 @@ class Join(wiring.Component):
         )
         short = Signal(VALUE_WIDTH_BITS)
         m.d.sync += short.eq(Mux(record.pair, next_held, total[1:]))
-        _, shorts = delay(m, "short", pushes, short, multiplier.cycles - 1)
-        pushed, _ = delay(m, "late", pushes, Const(0, 0), multiplier.cycles)
+        # Only programs that multiply wait for the multiplier.
         multiplies = ~record.pair & (record.alu_operation == isa.AluOperation.MUL)
+        pushed, _ = delay(m, "pushed", pushes, Const(0, 0), multiplier.cycles)
         m.d.comb += [
-            late.i.valid.eq(pushed[-1]),
-            late.i.payload.eq(Mux(multiplies, multiplier.product, shorts[-1])),
+            late.i.valid.eq(Mux(multiplies, pushed[-1], pushed[0])),
+            late.i.payload.eq(Mux(multiplies, multiplier.product, short)),
         ]
 
         m.d.comb += [
@@ -268,5 +268,5 @@ class Join(wiring.Component):
         m.d.sync += [
             Assert(~(late.o.valid & ~early.o.valid)),
             Assert(~(pushes & ~early.i.ready)),
-            Assert(~(pushed[-1] & ~late.i.ready)),
+            Assert(~(late.i.valid & ~late.i.ready)),
         ]
