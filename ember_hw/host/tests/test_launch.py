@@ -126,4 +126,4 @@ def test_indices_reach_memory_in_the_program_s_dtype(index_dtype: str, given: An
     stored = regions["idx"].data[: regions["idx"].num_bytes].view(index_dtype)
     assert stored.tolist() == [1, 2, 3]
     assert regions["off"].data[: regions["off"].num_bytes].view(np.int64).tolist() == [0, 2, 3]
-    assert launch.microcode.get("unit1.stream0", "region_bytes") == stored.nbytes
+    assert launch.microcode.get("unit1.stream0", "elements") == stored.size
