@@ -58,4 +58,6 @@ def test_products_or_their_low_bits_are_exact(
     bench.process(drive)
     bench.run(1000)
     mask = (1 << (width_bits or a_shape.width + b_shape.width)) - 1
-    assert [product & mask for product in products[dut.cycles :]] == [a * b & mask for a, b in pairs]
+    assert [product & mask for product in products[dut.cycles :]] == [
+        a * b & mask for a, b in pairs
+    ]
