@@ -1,180 +1,391 @@
-"""Microcode run token by token on Python integers: the oracle of the fast interpreter."""
+"""Microcode run token by token on Python integers: slow, but it tells all there is to know.
+
+Besides bundles and rows it finds which values are not defined, every fault that hardware may meet
+first (`collect`), what is read, and the order in which the input queue is to bring its lines. The
+fast interpreter and hardware are compared with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
-from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import AluOperation, BoundSource, Event, Microcode, Source, event_bit
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
+from ember_hw.isa import (
+    AluOperation,
+    BoundSource,
+    Event,
+    Microcode,
+    Source,
+    StreamSource,
+    event_bit,
+)
 from ember_hw.registers import NO_UNIT, FaultCode
 
 
+class Unknown(Enum):
+    """Values that are no number."""
+
+    UNDEFINED = "undefined"  # no program may rely on it
+    BAD = "bad"  # it comes from a load at fault
+
+
+Value = int | Unknown
+
+
 def wrap(value: int) -> int:
-    """Return the 32-bit two's complement value with the same low bits."""
+    """Return the 32-bit two's complement value with the same low bits.
+
+    Examples
+    --------
+    >>> wrap(1 << 31)
+    -2147483648
+    """
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-@dataclass
-class Stopped(Exception):
-    """A fault."""
+@dataclass(frozen=True)
+class Fault:
+    """A fault; what is at fault at one place may be reported by any address below `end`."""
 
     code: FaultCode
     unit: int
     stream: int
     address: int
+    end: int
+
+    def covers(self, code: int, unit: int, stream: int, address: int) -> bool:
+        """Tell whether hardware may report this fault so."""
+        same = (self.code, self.unit, self.stream) == (code, unit, stream)
+        return same and self.address <= address < self.end
 
 
-class TooLong(Exception):
-    """More tokens than a test wants to wait for."""
+class Stopped(Exception):
+    """The first fault of a program, where faults are not collected."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+class UndefinedError(Exception):
+    """The program relies on a value that is not defined."""
+
+
+class TooLongError(Exception):
+    """The program has more tokens than allowed."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """Memory that answers with an error: base address, bytes, and the fault it leads to."""
+
+    base: int
+    size_bytes: int
+    code: FaultCode
 
 
 @dataclass
 class Scalar:
-    """Runs a program; `bundles` and `rows` are what it delivered."""
+    """Runs requests.
+
+    Parameters
+    ----------
+    microcode : Microcode
+    regions : sequence of (int, bytes)
+        Memory.
+    requests : sequence of sequences of int
+        Arguments of each; those left out are 0.
+    lines : mapping of (unit, stream) to sequence of bytes
+        What the input queue brings, in lines of 64 bytes.
+    errors : sequence of Response
+        Parts of memory that answer with an error.
+    collect : bool
+        Go on after a fault, without what depends on it.
+    most_tokens : int
+        Leaf tokens after which the run is given up.
+
+    Attributes
+    ----------
+    bundles : list of (events, scalars)
+    rows : list of bytes
+    faults : list of Fault
+    taken : list of (unit, stream)
+        For each line of the input queue that is used, in the order of the program, who takes it.
+    lines_read : list of (unit, stream, int)
+        Byte address of each line read from memory.
+    rows_read : list of (entry, address, bytes)
+        Each row read.
+    leaf_tokens : int
+        Tokens of the innermost unit, of all requests.
+    """
 
     microcode: Microcode
     regions: Sequence[tuple[int, bytes]]
+    requests: Sequence[Sequence[int]] = ((),)
+    lines: Mapping[tuple[int, int], Sequence[bytes]] = field(
+        default_factory=dict[tuple[int, int], Sequence[bytes]]
+    )
+    errors: Sequence[Response] = ()
+    collect: bool = False
     most_tokens: int = 1000
-    bundles: list[tuple[int, tuple[int, ...]]] = field(
-        default_factory=list[tuple[int, tuple[int, ...]]]
+    bundles: list[tuple[int, tuple[Value, ...]]] = field(
+        default_factory=list[tuple[int, tuple[Value, ...]]]
     )
     rows: list[bytes] = field(default_factory=list[bytes])
+    faults: list[Fault] = field(default_factory=list[Fault])
+    taken: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    lines_read: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    rows_read: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     leaf_tokens: int = 0
 
     @property
     def config(self) -> AcceleratorConfig:
+        """What the program was made for."""
         return self.microcode.config
 
     def run(self) -> None:
-        units = range(self.config.traversal_units)
-        self.units = sum(self.microcode.get(f"unit{k}", "enable") for k in units)
-        self.token(0, 0, True, [0] * self.config.exports)
+        """Run all requests.
 
-    def bit(self, event: Event, level: int) -> int:
+        Raises
+        ------
+        Stopped
+            A fault, unless they are collected.
+        UndefinedError
+            The program relies on a value that is not defined.
+        TooLongError
+            It has more than `most_tokens`.
+        """
+        config = self.config
+        self.units = sum(
+            self.microcode.get(f"unit{k}", "enable") for k in range(config.traversal_units)
+        )
+        self.previous: dict[tuple[int, int], int] = {}
+        self.counts: dict[tuple[int, int], int] = {}
+        self.told = self.microcode.get("issue", "events") | self._bit(Event.END, 0)
+        self.unit_records = [self.microcode.records[f"unit{k}"] for k in range(self.units)]
+        self.stream_records = [
+            [self.microcode.records[f"unit{k}.stream{s}"] for s in range(config.streams_per_unit)]
+            for k in range(self.units)
+        ]
+        self.row_records = [self.microcode.records[f"row{r}"] for r in range(config.row_entries)]
+        self.found: set[Fault] = set()
+        for request in self.requests:
+            self.previous.clear()
+            arguments = [wrap(value) for value in request]
+            self._token(0, 0, True, [*arguments, *[0] * (config.exports - len(arguments))])
+
+    def _bit(self, event: Event, level: int) -> int:
         return 1 << event_bit(event, level, self.config)
 
-    def token(self, level: int, events: int, iterates: bool, values: list[int]) -> None:
+    def _fault(
+        self, code: FaultCode, unit: int, stream: int, address: int, size_bytes: int = 1
+    ) -> None:
+        fault = Fault(code, unit, stream, address, address + size_bytes)
+        if fault not in self.found:
+            self.found.add(fault)
+            self.faults.append(fault)
+        if not self.collect:
+            raise Stopped(fault)
+
+    def _token(self, level: int, events: int, iterates: bool, values: list[Value]) -> None:
         """Take a token of the unit above `level`."""
         if level == self.units:
-            self.issue(events, values)
+            self._issue(events, values)
             return
-        get = self.microcode.records[f"unit{level}"]
-        own = self.config.streams_per_unit + 2
-        nothing = [0] * own + values
+        get = self.unit_records[level]
+        nothing: list[Value] = [Unknown.UNDEFINED] * (self.config.streams_per_unit + 2)
         if not iterates:
-            self.token(level + 1, events, False, self.exports(level, nothing))
+            self._token(level + 1, events, False, self._exports(level, nothing, values))
             return
-        lower, upper = get["lower_immediate"], get["upper_immediate"]
+        lower: Value = get["lower_immediate"]
         if get["lower_source"] == Source.SLOT:
-            lower = nothing[get["lower_slot"]]
+            lower = values[get["lower_export"]]
+        upper: Value = get["upper_immediate"]
         if get["upper_source"] == BoundSource.SLOT:
-            upper = nothing[get["upper_slot"]]
-        elif get["upper_source"] == BoundSource.LOWER_PLUS:
-            upper += lower
-        begin, iterate, end = (self.bit(event, level) for event in Event)
-        if lower >= upper:
-            self.token(level + 1, events | begin | end, False, self.exports(level, nothing))
+            upper = values[get["upper_export"]]
+        if Unknown.BAD in (lower, upper):
             return
-        opening = sum(self.bit(e, k) for k in range(level) for e in (Event.BEGIN, Event.ITERATE))
-        closing = sum(self.bit(Event.END, k) for k in range(level))
+        if isinstance(lower, Unknown) or isinstance(upper, Unknown):
+            raise UndefinedError(f"bounds of unit {level}")
+        if get["upper_source"] == BoundSource.LOWER_PLUS:
+            upper += lower
+        begin, iterate, end = (self._bit(event, level) for event in Event)
+        if lower >= upper:
+            exports = self._exports(level, nothing, values)
+            self._token(level + 1, events | begin | end, False, exports)
+            return
+        opening = sum(self._bit(e, k) for k in range(level) for e in (Event.BEGIN, Event.ITERATE))
+        closing = sum(self._bit(Event.END, k) for k in range(level))
         for induction in range(lower, upper, get["step"]):
             here = iterate
             if induction == lower:
                 here |= begin | events & opening
             if induction + get["step"] >= upper:
                 here |= end | events & closing
-            slots = self.slots(level, wrap(induction), values)
-            self.token(level + 1, here, True, self.exports(level, slots))
+            own = self._own(level, wrap(induction), values)
+            self._token(level + 1, here, True, self._exports(level, own, values))
 
-    def exports(self, level: int, slots: list[int]) -> list[int]:
-        get = self.microcode.records[f"unit{level}"]
-        return [slots[get[f"export{i}"]] for i in range(self.config.exports)]
+    def _exports(self, level: int, own: list[Value], values: list[Value]) -> list[Value]:
+        get = self.unit_records[level]
+        choices = [get[f"export{i}"] for i in range(self.config.exports)]
+        return [own[c - 1] if c else values[i] for i, c in enumerate(choices)]
 
-    def slots(self, level: int, induction: int, values: list[int]) -> list[int]:
-        streams = self.config.streams_per_unit
-        slots = [induction, *[0] * (streams + 1), *values]
-        for s in range(streams):
-            if self.microcode.get(f"unit{level}.stream{s}", "enable"):
-                slots[1 + s] = self.load(level, s, slots)
-        get = self.microcode.records[f"unit{level}"]
-        a = slots[get["alu_a_slot"]]
-        b = get["alu_immediate"]
-        if get["alu_b_source"] == Source.SLOT:
-            b = slots[get["alu_b_slot"]]
+    def _own(self, level: int, induction: int, values: list[Value]) -> list[Value]:
+        """Return induction value, streams and ALU of one iteration."""
+        get = self.unit_records[level]
+        own: list[Value] = [induction]
+        for s, stream in enumerate(self.stream_records[level]):
+            is_on = stream["enable"]
+            own.append(self._load(level, s, induction, values) if is_on else Unknown.UNDEFINED)
         if get["pair"]:
-            result = self.load(level, 0, [wrap(induction + get["step"]), *slots[1:]])
-        elif get["alu_operation"] == AluOperation.ADD:
-            result = a + b
-        elif get["alu_operation"] == AluOperation.SUB:
-            result = a - b
-        elif get["alu_operation"] == AluOperation.MUL:
-            result = a * b
-        else:
-            result = a << b % 32
-        slots[1 + streams] = wrap(result)
-        return slots
+            return [*own, self._load(level, 0, wrap(induction + get["step"]), values)]
+        a, b = own[get["alu_a_slot"]], [*own, *values][get["alu_b_slot"]]
+        if get["alu_b_source"] == Source.IMMEDIATE:
+            b = get["alu_immediate"]
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            return [*own, Unknown.BAD if Unknown.BAD in (a, b) else Unknown.UNDEFINED]
+        match AluOperation(get["alu_operation"]):
+            case AluOperation.ADD:
+                result = a + b
+            case AluOperation.SUB:
+                result = a - b
+            case AluOperation.MUL:
+                result = a * b
+            case AluOperation.RSUB:
+                result = b - a
+        return [*own, wrap(result)]
 
-    def load(self, level: int, stream: int, slots: list[int]) -> int:
-        get = self.microcode.records[f"unit{level}.stream{stream}"]
+    def _load(self, level: int, stream: int, induction: int, values: list[Value]) -> Value:
+        get = self.stream_records[level][stream]
         size = 1 << get["size"]
-        offset = get["first"] + slots[get["slot"]] * (1 << get["shift"])
-        if get["second_enable"]:
-            offset += slots[get["second_slot"]] * get["second_pitch"]
-        address = get["base"] + offset
-        if not 0 <= offset <= get["region_bytes"] - size:
-            blamed = address % (1 << 64)
-            raise Stopped(FaultCode.STREAM_OUT_OF_BOUNDS, level, stream, blamed)
-        data = self.read(address, size)
+        element = get["first"] + (induction if get["induction"] else 0)
+        if get["outer_enable"]:
+            outer = values[get["outer_export"]]
+            if outer is Unknown.BAD:
+                return Unknown.BAD
+            if isinstance(outer, Unknown):
+                raise UndefinedError(f"outer element of unit {level}, stream {stream}")
+            element += outer * get["outer_pitch"]
+        if not 0 <= element < get["elements"]:
+            self._fault(FaultCode.STREAM_OUT_OF_BOUNDS, level, stream, element % (1 << 32))
+            return Unknown.BAD
+        if get["source"] == StreamSource.QUEUE:
+            data = self._take(level, stream, element * size, size)
+        else:
+            data = self._read_element(level, stream, element, size)
         if data is None:
-            raise Stopped(FaultCode.READ_DECODE_ERROR, level, stream, address)
+            return Unknown.BAD
         value = int.from_bytes(data, "little", signed=bool(get["signed"] or size >= 4))
         if value != wrap(value):
-            raise Stopped(FaultCode.VALUE_TOO_WIDE, level, stream, value % (1 << 32))
+            self._fault(FaultCode.VALUE_TOO_WIDE, level, stream, value % (1 << 32))
+            return Unknown.BAD
         return value
 
-    def read(self, address: int, size: int) -> bytes | None:
-        for base, content in self.regions:
-            if base <= address and address + size <= base + len(content):
-                return content[address - base : address - base + size]
-        return None
+    def _take(self, level: int, stream: int, offset: int, size_bytes: int) -> bytes | None:
+        """Return an element from its line of the input queue."""
+        who, line = (level, stream), offset // LINE_BYTES
+        if self.previous.get(who) != line:
+            self.previous[who] = line
+            self.counts[who] = self.counts.get(who, 0) + 1
+            self.taken.append(who)
+        brought = self.lines.get(who, ())
+        if self.counts[who] > len(brought):
+            self._fault(FaultCode.MEMORY_STALLED, NO_UNIT, 0, 0)
+            return None
+        return brought[self.counts[who] - 1][offset % LINE_BYTES :][:size_bytes]
 
-    def issue(self, events: int, values: list[int]) -> None:
+    def _read_element(self, level: int, stream: int, element: int, size_bytes: int) -> bytes | None:
+        """Return an element from its line of memory."""
+        address = self.stream_records[level][stream]["base"] + element * size_bytes
+        if address >> self.config.address_width_bits:
+            self._fault(FaultCode.ADDRESS_OVERFLOW, level, stream, element % (1 << 32))
+            return None
+        who, line = (level, stream), address // LINE_BYTES * LINE_BYTES
+        if self.previous.get(who) != line:
+            self.previous[who] = line
+            self.lines_read.append((*who, line))
+        return self._read(*who, address, size_bytes, (line, line + LINE_BYTES))
+
+    def _read(
+        self, unit: int, stream: int, address: int, size_bytes: int, span: tuple[int, int]
+    ) -> bytes | None:
+        """Return bytes of memory; None if a beat of the span that is read is answered by an error.
+
+        Where faults are collected, one may be reported by any address in the span.
+        """
+        codes = {
+            error.code
+            for error in self.errors
+            if error.base < span[1] and span[0] < error.base + error.size_bytes
+        }
+        data = None
+        for base, content in self.regions:
+            if base <= address and address + size_bytes <= base + len(content):
+                data = content[address - base : address - base + size_bytes]
+        if data is None:
+            codes.add(FaultCode.READ_DECODE_ERROR)
+        begin, end = span if self.collect else (address, address + 1)
+        for code in sorted(codes):
+            self._fault(code, unit, stream, begin, end - begin)
+        return None if codes else data
+
+    def _issue(self, events: int, values: list[Value]) -> None:
         self.leaf_tokens += 1
         if self.leaf_tokens > self.most_tokens:
-            raise TooLong
-        unsigned = [value % (1 << 32) for value in values]
-        told = self.microcode.get("issue", "events") | self.bit(Event.END, 0)
-        if events & told:
-            numbers = range(self.config.bundle_scalars)
-            chosen = [self.microcode.get("issue", f"scalar{i}_export") for i in numbers]
-            self.bundles.append((events & told, tuple(unsigned[export] for export in chosen)))
-        for entry in range(self.config.row_entries):
-            if events & self.microcode.get(f"row{entry}", "events"):
-                self.rows.append(self.row(entry, unsigned))
+            raise TooLongError(f"more than {self.most_tokens} tokens")
+        unsigned = [v if isinstance(v, Unknown) else v % (1 << 32) for v in values]
+        if events & self.told:
+            scalars = unsigned[: self.config.bundle_scalars]
+            self.bundles.append((events & self.told, tuple(scalars)))
+        for entry, record in enumerate(self.row_records):
+            if events & record["events"]:
+                row = self._row(entry, unsigned)
+                if row is not None:
+                    self.rows.append(row)
 
-    def row(self, entry: int, unsigned: list[int]) -> bytes:
-        get = self.microcode.records[f"row{entry}"]
-
-        def operand(name: str) -> int:
-            is_slot = get[f"{name}_source"] == Source.SLOT
-            return unsigned[get[f"{name}_export"]] if is_slot else get[name]
-
-        index, pitch, length = unsigned[get["index_export"]], operand("pitch"), operand("length")
-        base = operand("base") * (64 if get["base_source"] == Source.SLOT else 1)
-        if index >= operand("rows"):
-            raise Stopped(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, entry, index)
+    def _row(self, entry: int, unsigned: list[Value]) -> bytes | None:
+        get, config = self.row_records[entry], self.config
+        names = ["pitch", "length", "rows"]
+        numbers = {name: get[name] for name in names}
+        used = {name: get[f"{name}_export"] for name in names if get[f"{name}_source"]}
+        used["index"] = get["index_export"]
+        if get["base_source"] == Source.SLOT:
+            used["base"] = get["base_export"]
+        if get["offset_enable"]:
+            used["offset"] = get["offset_export"]
+        for name, export in used.items():
+            value = unsigned[export]
+            if value is Unknown.BAD:
+                return None
+            if isinstance(value, Unknown):
+                raise UndefinedError(f"{name} of row {entry}")
+            numbers[name] = value
+        index, pitch, length = numbers["index"], numbers["pitch"], numbers["length"]
+        if index >= numbers["rows"]:
+            self._fault(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, entry, index)
+            return None
         offset, whole = 0, length
         if get["offset_enable"]:
-            whole = get["clip"]
-            offset = unsigned[get["offset_export"]] << get["offset_shift"]
-            length = min(length, get["clip"] - offset) if length else 0
-        is_illegal = length <= 0 or length >= 1 << 16 or pitch >= 1 << 20 or whole > pitch
-        is_illegal |= base >= 1 << self.config.address_width_bits
-        if is_illegal or (base | pitch | offset) % self.config.bus_bytes:
-            raise Stopped(FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, entry, index)
-        address = (base + index * pitch + offset) % (1 << self.config.address_width_bits)
-        data = self.read(address, length)
-        if data is None:
-            raise Stopped(FaultCode.READ_DECODE_ERROR, NO_UNIT, entry, address)
-        return data
+            offset, whole = numbers["offset"] << get["offset_size"], get["clip"]
+        fetched = min(length, whole - offset)
+        begin = (numbers.get("base", 0) << 6) + index * pitch + offset
+        if get["base"] + get["region_bytes"] > 1 << config.address_width_bits:
+            self._fault(FaultCode.ADDRESS_OVERFLOW, NO_UNIT, entry, index)
+            return None
+        if (
+            min(length, fetched) <= 0
+            or length >> 16
+            or pitch >> 20
+            or whole > pitch
+            or (pitch | offset) % config.bus_bytes
+            or begin + fetched > get["region_bytes"]
+        ):
+            self._fault(FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, entry, index)
+            return None
+        address = get["base"] + begin
+        self.rows_read.append((entry, address, fetched))
+        beats = -(-fetched // config.bus_bytes)
+        span = (address, address + beats * config.bus_bytes)
+        return self._read(NO_UNIT, entry, address, fetched, span)
