@@ -100,7 +100,8 @@ class StreamAddress(wiring.Component):
         element = number[:VALUE_WIDTH_BITS]
         offset = Signal(VALUE_WIDTH_BITS + _LARGEST_SHIFT)
         line = Signal(line_address_bits(config))
-        beyond = Signal()  # the address width
+        sum_bits = max(len(line), len(offset) - line_bits) + 1
+        beyond = Signal(sum_bits - len(line))  # the address width
         byte = Signal(line_bits)
         outside = Signal()
         blamed = Signal(VALUE_WIDTH_BITS)
@@ -120,7 +121,7 @@ class StreamAddress(wiring.Component):
         fetch = Signal()
         new = Signal()
         m.d.comb += [
-            fetch.eq(use[-1] & ~outside & ~beyond),
+            fetch.eq(use[-1] & ~outside & ~beyond.any()),
             new.eq(fetch & (fresh[-1] | ~have_previous | (line != previous))),
         ]
         with m.If(fetch):
@@ -131,7 +132,7 @@ class StreamAddress(wiring.Component):
             self.load.eq(Cat(fetch, new, byte)),
             self.line.eq(line),
             self.line_valid.eq(new),
-            self.fault.valid.eq(use[-1] & (outside | beyond)),
+            self.fault.valid.eq(use[-1] & (outside | beyond.any())),
             self.fault.payload.code.eq(
                 Mux(outside, FaultCode.STREAM_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW)
             ),
