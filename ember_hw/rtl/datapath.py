@@ -11,14 +11,17 @@ from ember_hw.rtl.counters import HIGH_WATER, LEVEL_BITS
 from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import StreamFifo
 from ember_hw.rtl.gather_engine import GatherEngine
-from ember_hw.rtl.index_port import IndexPort
+from ember_hw.rtl.index_reader import IndexReader
 from ember_hw.rtl.issue import Issue
 from ember_hw.rtl.layouts import (
     bundle_layout,
+    index_beat_layout,
+    index_word_layout,
     read_beat_layout,
     read_request_layout,
     record_layout,
     row_beat_layout,
+    streams,
     token_layout,
 )
 from ember_hw.rtl.microcode_memory import record_name, register_paths
@@ -40,8 +43,11 @@ class Datapath(wiring.Component):
         A row entry, and its record.
     root : stream, in
         One token a request; taken at once while fewer than `config.request_entries` are in flight.
-    index_request, row_request : streams, out; word_valid, word, fits, word_last, row_valid, beat : in
-        The memory port.
+    index_request, row_request : streams, out
+    index_valid, index_beat, row_valid, row_beat : in
+        The memory ports.
+    index_queue : stream, in
+        With `config.input_queue`.
     bundle, row : streams, out
         The control queue and the data queue.
     queue_reset : in
@@ -63,33 +69,36 @@ class Datapath(wiring.Component):
         records = {
             record_name(path): In(record_layout(path, config)) for path in register_paths(config)
         }
-        ports = config.traversal_units * config.streams_per_unit
+        queue = (
+            {"index_queue": In(stream.Signature(index_word_layout(config)))}
+            if config.input_queue
+            else {}
+        )
         super().__init__(
             {
                 **records,
+                **queue,
                 "row_events": In(config.events).array(config.row_entries),
                 "row_select": Out(range(config.row_entries)),
                 "row_record": In(record_layout("row0", config)),
                 "root": In(stream.Signature(token_layout(config))),
                 "index_request": Out(stream.Signature(read_request_layout(config))),
                 "row_request": Out(stream.Signature(read_request_layout(config))),
-                "word_valid": In(ports),
-                "word": In(config.index_bits),
-                "fits": In(config.index_bits // 64),
-                "word_last": In(1),
+                "index_valid": In(1),
+                "index_beat": In(index_beat_layout(config)),
                 "row_valid": In(1),
-                "beat": In(read_beat_layout(config)),
+                "row_beat": In(read_beat_layout(config)),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_beat_layout(config))),
                 "queue_reset": In(1),
-                "faults": Out(FaultSignature(config)).array(config.traversal_units + 1),
+                "faults": Out(FaultSignature(config)).array(config.traversal_units + 3),
                 "cleared": Out(1),
                 "ended": Out(1),
                 "moves": Out(1),
                 "blocked_execute": Out(1),
                 "blocked_outstanding": Out(1),
                 "blocked_reorder": Out(1),
-                "lines_asked": Out(ports),
+                "lines_asked": Out(streams(config)),
                 "rows_asked": Out(config.row_entries),
                 "row_bytes": Out(17),
                 "levels": Out(LEVEL_BITS).array(len(HIGH_WATER)),
@@ -99,7 +108,9 @@ class Datapath(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.index_port = index_port = IndexPort(config=config)
+        m.submodules.index_reader = index_reader = IndexReader(config=config)
+        if config.input_queue:
+            wiring.connect(m, wiring.flipped(self.index_queue), index_reader.queue)
         m.submodules.issue = issue = Issue(config=config)
         m.submodules.row_address = row_address = RowAddress(config=config)
         m.submodules.gather = gather = GatherEngine(config=config)
@@ -112,7 +123,7 @@ class Datapath(wiring.Component):
             shape=token_layout(config), depth_entries=max(2, config.request_entries)
         )
         wiring.connect(m, wiring.flipped(self.root), requests.i)
-        faults = []
+        faults = [index_reader.fault, gather.fault]
         tokens = requests.o
         for level in range(config.traversal_units):
             unit = TraversalUnit(config=config, level=level)
@@ -123,17 +134,16 @@ class Datapath(wiring.Component):
             first_port = level * config.streams_per_unit
             m.d.comb += [
                 unit.record.eq(getattr(self, f"unit{level}")),
-                unit.word_valid.eq(self.word_valid[first_port:]),
-                unit.word.eq(self.word),
-                unit.fits.eq(self.fits),
-                unit.word_last.eq(self.word_last),
+                unit.word_valid.eq(index_reader.word_valid[first_port:]),
+                unit.word.eq(index_reader.word),
+                index_reader.room[first_port : first_port + config.streams_per_unit].eq(unit.room),
             ]
             for s in range(config.streams_per_unit):
-                line = index_port.lines[first_port + s]
+                line = index_reader.lines[first_port + s]
                 wiring.connect(m, unit.requests[s], line)
                 m.d.comb += [
                     unit.streams[s].eq(getattr(self, f"unit{level}_stream{s}")),
-                    index_port.hints[first_port + s].eq(unit.streams[s].hint),
+                    index_reader.hints[first_port + s].eq(unit.streams[s].hint),
                     self.lines_asked[first_port + s].eq(line.valid & line.ready),
                 ]
             with m.If(unit.record.enable):  # the innermost unit that the program uses
@@ -144,7 +154,7 @@ class Datapath(wiring.Component):
         wiring.connect(m, issue.bundle, bundles.i)
         wiring.connect(m, issue.row, row_address.row)
         wiring.connect(m, row_address.descriptor, gather.descriptor)
-        wiring.connect(m, index_port.request, wiring.flipped(self.index_request))
+        wiring.connect(m, index_reader.request, wiring.flipped(self.index_request))
         wiring.connect(m, gather.request, wiring.flipped(self.row_request))
         faults.append(row_address.fault)
         for reported, seen in zip(faults, self.faults, strict=True):
@@ -159,8 +169,10 @@ class Datapath(wiring.Component):
             issue.issue.eq(self.issue),
             gather.limit.eq(self.header.outstanding_reads),
             gather.beat_valid.eq(self.row_valid),
-            gather.beat.eq(self.beat),
-            self.cleared.eq(gather.cleared),
+            gather.beat.eq(self.row_beat),
+            index_reader.beat_valid.eq(self.index_valid),
+            index_reader.beat.eq(self.index_beat),
+            self.cleared.eq(gather.cleared & index_reader.cleared),
         ]
         for selected, events in zip(issue.row_events, self.row_events, strict=True):
             m.d.comb += selected.eq(events)

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import stream_address
 from ember_hw.rtl.bounds import Bounds
@@ -41,8 +42,8 @@ class TraversalUnit(wiring.Component):
     parent, token : streams
     requests : streams, out
         Lines to read, for each memory stream.
-    word_valid (one a stream), word, fits, word_last : in
-        Words of returned lines; see `LineStore`.
+    word_valid (one a stream), word : in; room (one a stream) : out
+        Words of lines, and whether the line stores take one of the input queue.
     fault : out
         The first of its streams and its join.
     waiting : out
@@ -62,8 +63,7 @@ class TraversalUnit(wiring.Component):
                 "requests": Out(stream.Signature(line_address_bits(config))).array(streams),
                 "word_valid": In(streams),
                 "word": In(config.index_bits),
-                "fits": In(config.index_bits // 64),
-                "word_last": In(1),
+                "room": Out(streams),
                 "fault": Out(FaultSignature(config)),
                 "waiting": Out(range(config.token_entries + 1)),
             }
@@ -103,7 +103,7 @@ class TraversalUnit(wiring.Component):
         faults = []
         for s in range(config.streams_per_unit):
             address = stream_address.StreamAddress(config=config, level=level, index=s)
-            store = LineStore(config=config, level=level, index=s)
+            store = LineStore(config=config)
             m.submodules[f"address{s}"] = address
             m.submodules[f"store{s}"] = store
             wiring.connect(m, store.request, wiring.flipped(self.requests[s]))
@@ -117,15 +117,15 @@ class TraversalUnit(wiring.Component):
                 store.wanted_valid.eq(address.line_valid),
                 store.word_valid.eq(self.word_valid[s]),
                 store.word.eq(self.word),
-                store.fits.eq(self.fits),
-                store.word_last.eq(self.word_last),
+                store.from_queue.eq(self.streams[s].source == isa.StreamSource.QUEUE),
+                self.room[s].eq(store.room),
                 bounds.streams[s].eq(self.streams[s]),
                 join.streams[s].eq(self.streams[s]),
                 join.lines[s].available.eq(store.available),
                 store.advance.eq(join.lines[s].advance),
                 store.offset.eq(join.lines[s].offset),
                 join.lines[s].data.eq(store.data),
-                join.lines[s].fits.eq(store.data_fits),
+                join.lines[s].fits.eq(store.fits),
                 steps.payload.loads[s].eq(address.load),
             ]
             calm = Signal(name=f"calm{s}")
