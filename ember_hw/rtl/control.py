@@ -31,7 +31,7 @@ class Control(wiring.Component):
     arguments : in
         Of the request that starts.
     watchdog : in
-        Cycles without progress that count as a fault; 0: never.
+        Cycles without progress that count as a fault; 0: never. Constant while nothing moves.
     progress : in
         Something moved in this cycle.
     execute_blocks : in
@@ -41,7 +41,7 @@ class Control(wiring.Component):
     faults : in
         Reports of the blocks, the first listed wins within a cycle.
     ended : in
-        Strobe: a request's last bundle and row have been delivered.
+        Strobe: a request's last bundle and row have been delivered. Void after a fault.
     reads_idle : in
         No read is in flight.
     cleared : in
@@ -104,6 +104,7 @@ class Control(wiring.Component):
         room = Signal(init=1)
         requests_next = Signal.like(self.requests)
         takes = Signal()
+        ends = Signal()  # a request, and nothing was wrong
         at_rest = Signal()
         m.d.comb += [
             at_rest.eq(
@@ -119,13 +120,14 @@ class Control(wiring.Component):
             self.begins.eq(self.start & at_rest),
             self.root.valid.eq(takes),
             self.root.payload.exports.eq(self.arguments),
-            requests_next.eq(self.requests + takes - self.ended),
+            ends.eq(self.ended & (self.state == State.RUNNING) & ~self._any_fault),
+            requests_next.eq(self.requests + takes - ends),
         ]
         m.d.sync += [
             self.irq.eq(0),
             self.requests.eq(requests_next),
             room.eq(requests_next != self.config.request_entries),
-            self.completed.eq(self.completed + self.ended),
+            self.completed.eq(self.completed + ends),
         ]
 
         faulted = Signal()
@@ -153,7 +155,7 @@ class Control(wiring.Component):
             with m.Case(State.RUNNING):
                 with m.If(self._any_fault):
                     m.d.sync += [self.state.eq(State.DRAINING), self.fault.eq(self._arrived)]
-                with m.Elif(self.ended & (requests_next == 0)):
+                with m.Elif(ends & (requests_next == 0)):
                     m.d.sync += [self.state.eq(State.DONE), self.irq.eq(1)]
             with m.Case(State.DRAINING):
                 with m.If(self.reads_idle):
@@ -183,7 +185,7 @@ class Control(wiring.Component):
         idle = Signal(32)
         m.d.sync += moved.eq(self.progress | (self.state != State.RUNNING))
         with m.If(moved):
-            m.d.sync += idle.eq(0)
+            m.d.sync += idle.eq(1)
         with m.Else():
             m.d.sync += idle.eq(idle + 1)
         m.d.sync += [

@@ -24,12 +24,12 @@ _PITCH_SHIFT = 3
 class RowAddress(wiring.Component):
     """Turns each row that was issued into a descriptor for the gather engine.
 
-    One row a cycle, in order, nine cycles from one to the other; a descriptor has a place before its
-    row is taken (of fewer than 16 places there is not one every cycle). A row is dropped, its place
-    with it, and reported, by its index, if the index is not below the number of rows, if an export
-    doesn't fit the field it stands in for, if base, pitch or offset is not a multiple of the bus
-    width, if the part to fetch is empty or begins outside the row, if the row is longer than the
-    pitch, or if it ends beyond its region. So nothing outside a region is ever asked for.
+    One row a cycle, in order, nine cycles; a descriptor has a place before its row is taken (of
+    fewer than 16 places there is not one every cycle). A row is dropped, its place with it, and
+    reported, by its index, if the index is not below the number of rows, if an export doesn't fit
+    the field it stands in for, if base, pitch or offset is not a multiple of the bus width, if the
+    part to fetch is empty or begins outside the row, if the row is longer than the pitch, or if it
+    ends beyond its region. So nothing outside a region is ever asked for.
 
     Members
     -------
