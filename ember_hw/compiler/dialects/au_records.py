@@ -94,7 +94,7 @@ class ArgOp(IRDLOperation):
         if not isinstance(self.type, MemRefType):
             reject("type of an argument", "a memref or index", self.type)
         if self.request is not None:
-            reject("type of a request's argument", "index", str(self.type))
+            reject("type of a request's argument", "index", "a memref")
 
     @override
     @classmethod
