@@ -149,7 +149,7 @@ class RegisterFile(wiring.Component):
             m.d.comb += self.microcode_address.eq(write_address[2:])
         with m.Else():
             m.d.comb += self.microcode_address.eq(word)
-        m.d.comb += self.counter_select.eq(read_address[3:])
+        m.d.comb += self.counter_select.eq((read_address - registers.COUNTERS_ADDRESS)[3:])
 
         high_word = Signal(COUNTER_BITS - 32)
         fault_address = self.fault.address
