@@ -74,12 +74,12 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.NONE: "no fault",
     FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
     FaultCode.ILLEGAL_MICROCODE: (
-        "units must be enabled outermost first without a hole, steps and row lengths be 1 or more"
+        "units must be enabled outermost first without a hole, with steps of 1 or more"
     ),
     FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
     FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
     FaultCode.ROW_OUT_OF_BOUNDS: (
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch"
+        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region"
     ),
     FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
     FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
@@ -108,8 +108,8 @@ FAULT_ADDRESS_KINDS: dict[FaultCode, str | None] = {
 class Counter(enum.IntEnum, shape=8):
     """Counters, in the order of their addresses.
 
-    Every cycle while a request runs is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one of
-    the stalls, the first that applies in the order below.
+    Every cycle while a request runs is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one
+    of the stalls, the first that applies in the order below.
     """
 
     CYCLES = 0
