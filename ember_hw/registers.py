@@ -100,6 +100,7 @@ FAULT_ADDRESS_KINDS: dict[FaultCode, str | None] = {
     FaultCode.ROW_OUT_OF_BOUNDS: "index",
     FaultCode.VALUE_TOO_WIDE: "low word",
     FaultCode.ABORTED: None,
+    FaultCode.ADDRESS_OVERFLOW: "element or index",
     FaultCode.EXECUTE_STALLED: None,
     FaultCode.MEMORY_STALLED: None,
 }
@@ -188,8 +189,10 @@ WATCHDOG = Register(
     "WATCHDOG", 0x028, "rw", "cycles without progress that stop a program; 0: never; reset to 2**20"
 )
 
-#: Byte address of ARGUMENT0; ARGUMENT1 follows. Each is rw and 32 bits.
+#: Byte address of ARGUMENT0; ARGUMENT1 follows, up to the config's exports. Each is rw and 32 bits.
 ARGUMENTS_ADDRESS = 0x040
+#: What an argument register holds.
+ARGUMENT_TEXT = "value that the outermost unit of the next request inherits"
 
 #: All registers outside the counters and the microcode window, by address.
 REGISTERS: tuple[Register, ...] = (

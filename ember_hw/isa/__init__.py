@@ -13,6 +13,14 @@ memory streams; operand b can also be an inherited value, slot S + 1 onwards. Ea
 the inherited value of the same number or a value of its own. Row entries select among the exports
 of the innermost unit, and the scalars of a bundle are the first of them.
 
+Addresses
+---------
+Element n of a memory stream is at ``base + (n << size)``. Its number n is `first`, plus the
+induction value with `induction`, plus ``inherited[outer_export] * outer_pitch`` with
+`outer_enable`. A row is at ``base + index * pitch``, plus ``exports[base_export] << 6`` where
+`base_source` is a slot, plus ``exports[offset_export] << offset_size`` with `offset_enable`. Both
+are reckoned exactly: what does not lie within its region is a fault, never another address.
+
 Events
 ------
 Bit ``e * L + k`` of an event mask stands for event e (begin 0, iterate 1, end 2) of level k of L.

@@ -316,13 +316,14 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         loop(row0={"region_bytes": (1 << 40) - TABLE + 1}),
         indices(3, 4),
         (FaultCode.ADDRESS_OVERFLOW, NO_UNIT, 0, 3),
-        "ADDRESS_OVERFLOW (row entry 0, address 0x3): a region must lie within the address width",
+        "ADDRESS_OVERFLOW (row entry 0, element or index 0x3): "
+        "a region must lie within the address width",
     ),
     "stream beyond the address width": (
         loop(**{"unit0.stream0": {"base": (1 << 40) - 64, "first": 6, "elements": 20}}),
         [((1 << 40) - 64, np.zeros(64, np.uint8)), *indices()],
         (FaultCode.ADDRESS_OVERFLOW, 0, 0, 8),
-        "ADDRESS_OVERFLOW (unit 0, stream 0, address 0x8): "
+        "ADDRESS_OVERFLOW (unit 0, stream 0, element or index 0x8): "
         "a region must lie within the address width",
     ),
     "input queue without a line": (
