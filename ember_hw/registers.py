@@ -79,7 +79,7 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
     FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
     FaultCode.ROW_OUT_OF_BOUNDS: (
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region"
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region"
     ),
     FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
     FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",

@@ -296,21 +296,21 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         indices(4, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 5),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x5): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "no length": (
         loop(row0={"length": 0}),
         indices(4),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "beyond the region": (
         loop(row0={"region_bytes": 64 * 5 - 1}),
         indices(3, 4),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "region of rows beyond the address width": (
         loop(row0={"region_bytes": (1 << 40) - TABLE + 1}),
@@ -337,21 +337,21 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         indices(4, 0),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "pitch that is no multiple of the bus width": (
         loop(row0={"pitch_source": 1}),
         indices(4, 5, 7),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "row longer than its pitch": (
         loop(row0={"pitch_source": 1}),
         indices(0, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "wide value": (
         loop(),
