@@ -5,11 +5,20 @@ from __future__ import annotations
 from amaranth.back import verilog
 from amaranth.hdl import Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.access_unit import AccessUnit
+from ember_hw.rtl.flat_ports import (
+    INDEX_PREFIX,
+    connect_flat,
+    connect_queues,
+    flat_members,
+    memory_members,
+    memory_prefixes,
+    queue_members,
+)
 
 TOP_NAME = "access_unit"
 
@@ -17,64 +26,34 @@ TOP_NAME = "access_unit"
 class FlatAccessUnit(wiring.Component):
     """`AccessUnit` with one port a signal.
 
-    The ports are `s_axil_*`, `m_axi_*`, `m_axis_bundle_*`, `m_axis_row_*`, `m_axis_aresetn` (low
-    while both queues are reset, at either end) and `irq`. The bundle's
-    TDATA holds the event bits from bit 0, then the scalars, padded to whole bytes; its TLAST marks
-    the program's last bundle. The row's TKEEP marks the row's bytes, its TLAST the row's last beat.
+    The ports are `s_axil_*`, `m_axi_*` (with several memory ports `m_axi0_*`, `m_axi1_*`, ..),
+    `m_axi_index_*` (with `config.index_port_bits`), `s_axis_index_*` (with `config.input_queue`),
+    `m_axis_bundle_*`, `m_axis_row_*`, `m_axis_aresetn` (low while both queues are reset, at either
+    end) and `irq`. The bundle's TDATA holds the event bits from bit 0, then the scalars, padded to
+    whole bytes; its TLAST marks the request's last bundle. The row's TKEEP marks the row's bytes,
+    its TLAST the row's last beat. The input queue's TDEST is the memory stream that the beat is
+    for, ``unit * streams_per_unit + stream``.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        members = {}
-        for prefix, signature in (
-            ("s_axil", axi.LiteSignature().flip()),
-            ("m_axi", axi.ReadSignature(config)),
-        ):
-            for name, member in signature.members.items():
-                members[f"{prefix}_{name}"] = member
-        members |= {
-            "m_axis_bundle_tdata": Out(8 * config.bundle_bytes),
-            "m_axis_bundle_tlast": Out(1),
-            "m_axis_bundle_tvalid": Out(1),
-            "m_axis_bundle_tready": In(1),
-            "m_axis_row_tdata": Out(config.data_width_bits),
-            "m_axis_row_tkeep": Out(config.bus_bytes),
-            "m_axis_row_tlast": Out(1),
-            "m_axis_row_tvalid": Out(1),
-            "m_axis_row_tready": In(1),
-            "m_axis_aresetn": Out(1),
-            "irq": Out(1),
-        }
-        super().__init__(members)
+        super().__init__(
+            flat_members("s_axil", axi.LiteSignature().flip())
+            | memory_members(config)
+            | queue_members(config)
+            | {"m_axis_aresetn": Out(1), "irq": Out(1)}
+        )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.unit = unit = AccessUnit(config=self.config)
-        for prefix, inner in (("s_axil", unit.bus), ("m_axi", unit.memory)):
-            for name, member in inner.signature.members.items():
-                outer = getattr(self, f"{prefix}_{name}")
-                signal = getattr(inner, name)
-                if member.flow is Out:
-                    m.d.comb += outer.eq(signal)
-                else:
-                    m.d.comb += signal.eq(outer)
-        bundle, row = unit.bundle, unit.row
-        for i in range(self.config.bus_bytes):
-            m.d.comb += self.m_axis_row_tkeep[i].eq(row.payload.bytes > i)
-        m.d.comb += [
-            self.m_axis_bundle_tdata.eq(
-                bundle.payload.events | (bundle.payload.scalars.as_value() << self.config.events)
-            ),
-            self.m_axis_bundle_tlast.eq(bundle.payload.last),
-            self.m_axis_bundle_tvalid.eq(bundle.valid),
-            bundle.ready.eq(self.m_axis_bundle_tready),
-            self.m_axis_row_tdata.eq(row.payload.data),
-            self.m_axis_row_tlast.eq(row.payload.last),
-            self.m_axis_row_tvalid.eq(row.valid),
-            row.ready.eq(self.m_axis_row_tready),
-            self.m_axis_aresetn.eq(~unit.queue_reset),
-            self.irq.eq(unit.irq),
-        ]
+        connect_flat(m, self, "s_axil", unit.bus)
+        for prefix, port in zip(memory_prefixes(self.config), unit.memory, strict=True):
+            connect_flat(m, self, prefix, port)
+        if self.config.index_port_bits:
+            connect_flat(m, self, INDEX_PREFIX, unit.index_memory)
+        connect_queues(m, self, unit)
+        m.d.comb += [self.m_axis_aresetn.eq(~unit.queue_reset), self.irq.eq(unit.irq)]
         return m
 
 
