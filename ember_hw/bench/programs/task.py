@@ -37,7 +37,7 @@ def program_text(name: str, index_type: IndexType = INDEX_TYPE) -> str:
     ValueError
         There is no program of that name.
     """
-    folder = files(__package__)
+    folder = files("ember_hw.bench.programs")
     names = sorted(entry.name[:-3] for entry in folder.iterdir() if entry.name.endswith(".au"))
     if name not in names:
         raise ValueError(f"program must be one of {', '.join(names)}, not {name!r}")
@@ -195,7 +195,8 @@ def enough(base: AcceleratorConfig, needs: Iterable[Mapping[str, int]]) -> Accel
     wanted: dict[str, int] = {}
     for need in needs:
         for name, least in need.items():
-            wanted[name] = max(least, wanted.get(name, getattr(base, name)))
+            has: int = getattr(base, name)
+            wanted[name] = max(least, wanted.get(name, has))
     return base.with_changes(**wanted) if wanted else base
 
 

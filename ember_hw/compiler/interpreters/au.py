@@ -236,7 +236,8 @@ class _AuProgram:
         index, pitch = _read(row.index, values), _read(row.pitch, values)
         if row.in_bytes:
             pitch, length = (_elements(memory, count, name) for count in (pitch, length))
-        if row.rows is not None and not 0 <= index < (rows := _read(row.rows, values)):
+        rows = None if row.rows is None else _read(row.rows, values)
+        if rows is not None and not 0 <= index < rows:
             raise IndexError(f"{name}: index must be from 0 to {rows - 1}, not {index}")
         if row.table is not None:
             offset += _elements(memory, TABLE_UNIT_BYTES * _read(row.table, values), name)
