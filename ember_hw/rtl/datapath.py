@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -128,8 +128,7 @@ class Datapath(wiring.Component):
         for level in range(config.traversal_units):
             unit = TraversalUnit(config=config, level=level)
             m.submodules[f"unit{level}"] = unit
-            wiring.connect(m, tokens, unit.parent)
-            tokens = unit.token
+            tokens = self._through(m, level, tokens, unit)
             faults.append(unit.fault)
             first_port = level * config.streams_per_unit
             m.d.comb += [
@@ -197,6 +196,20 @@ class Datapath(wiring.Component):
             self.levels[2].eq(gather.outstanding),
         ]
         return m
+
+    def _through(self, m: Module, level: int, tokens, unit: TraversalUnit):
+        """Lead tokens through a unit, or past one that the program does not use."""
+        out = stream.Signature(token_layout(self.config)).create(path=(f"tokens{level}",))
+        enable = unit.record.enable
+        m.d.comb += [
+            unit.parent.payload.eq(tokens.payload),
+            unit.parent.valid.eq(tokens.valid & enable),
+            unit.token.ready.eq(out.ready),
+            tokens.ready.eq(Mux(enable, unit.parent.ready, out.ready)),
+            out.valid.eq(Mux(enable, unit.token.valid, tokens.valid)),
+            out.payload.eq(Mux(enable, unit.token.payload.as_value(), tokens.payload.as_value())),
+        ]
+        return out
 
     def _notice_ends(self, m: Module, issue: Issue) -> None:
         """Notice when a request's last bundle and all its rows have been delivered.
