@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -101,7 +101,7 @@ class BurstSplitter(wiring.Component):
             ]
         with m.Elif(steps):
             m.d.sync += [
-                beat.eq(Cat(beat[:chunk_bits] & 0, beat[chunk_bits:] + 1)),
+                beat.eq(Cat(Const(0, chunk_bits), beat[chunk_bits:] + 1)),
                 left.eq(left + ~to_boundary),  # one adder
             ]
         with m.If(free):

@@ -213,7 +213,7 @@ class IndexReader(wiring.Component):
             ]
 
     def _words(self, m: Module, beat_valid, beat, beat_stream):
-        """Cut beats into words. Return for each stream whether the word is its own, and the word."""
+        """Cut beats into words. Return whose a word is, one bit a stream, and the word."""
         config = self.config
         number = streams(config)
         if line_port_bits(config) == config.index_bits:

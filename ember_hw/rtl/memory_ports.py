@@ -80,7 +80,7 @@ class MemoryPorts(wiring.Component):
             wiring.connect(m, wiring.flipped(self.index_request), index_port.index_request)
             m.d.comb += [
                 self.index_valid.eq(index_port.index_valid),
-                self.index_beat.eq(index_port.beat),
+                *_copy(self.index_beat, index_port.beat),
                 index_port.stop.eq(self.stop),
             ]
             all_ports = [*ports, index_port]
@@ -103,7 +103,7 @@ class MemoryPorts(wiring.Component):
             wiring.connect(m, wiring.flipped(request), getattr(port, f"{name}_request"))
             m.d.comb += [
                 getattr(self, f"{name}_valid").eq(getattr(port, f"{name}_valid")),
-                getattr(self, f"{name}_beat").eq(port.beat),
+                *_copy(getattr(self, f"{name}_beat"), port.beat),
             ]
         return 1
 
@@ -153,16 +153,12 @@ class MemoryPorts(wiring.Component):
         merged = arbiter.o.payload
         m.d.comb += arbiter.o.ready.eq(1)
         for name, request in clients.items():
-            beat = getattr(self, f"{name}_beat")
             m.d.comb += [
                 request.ready.eq(request_ready[name].any()),
                 getattr(self, f"{name}_valid").eq(
                     arbiter.o.valid & (merged.payload.is_index == (name == "index"))
                 ),
-                beat.tag.eq(Cat(merged.payload.beat.tag, merged.source)),
-                beat.data.eq(merged.payload.beat.data),
-                beat.last.eq(merged.payload.beat.last),
-                beat.response.eq(merged.payload.beat.response),
+                *_copy(getattr(self, f"{name}_beat"), merged.payload.beat, merged.source),
             ]
         return Cat(*empty, ~arbiter.o.valid).all()
 
@@ -185,3 +181,10 @@ class MemoryPorts(wiring.Component):
             takes.append(request.valid & request.ready)
             before = before | waiting.valid
         m.d.comb += credits.take.eq(Cat(*takes).any())
+
+
+def _copy(beat, port_beat, port=0) -> list:
+    """Return the statements that copy a port's beat, whose tag has no port's number yet."""
+    names = ("data", "last", "response")
+    copied = [getattr(beat, name).eq(getattr(port_beat, name)) for name in names]
+    return [beat.tag.eq(Cat(port_beat.tag, port)), *copied]
