@@ -43,7 +43,7 @@ class LineStore(wiring.Component):
     request : stream, out
         Lines to read, one a cycle, while places are free.
     room : out
-        With `from_queue`: a word may come in this cycle.
+        A word of the input queue may come in this cycle: only with `from_queue`.
     word_valid, word : in
         Words of the lines, in order.
     available : out
@@ -102,7 +102,7 @@ class LineStore(wiring.Component):
             self.request.payload.eq(queue.o.payload),
             self.request.valid.eq(queue.o.valid & (free != 0) & ~self.from_queue),
             queue.o.ready.eq((self.request.ready & (free != 0)) | self.from_queue),
-            self.room.eq((free != 0) | ~line_begins),
+            self.room.eq(self.from_queue & ((free != 0) | ~line_begins)),
             freed.eq(self.advance & held),
         ]
         with m.If(self.from_queue):
