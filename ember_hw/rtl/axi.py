@@ -46,12 +46,18 @@ class Burst(enum.Enum, shape=2):
 
 
 class LiteSignature(wiring.Signature):
-    """AXI4-Lite with 32-bit data, seen from the manager."""
+    """AXI4-Lite with 32-bit data, seen from the manager.
 
-    def __init__(self):
+    Parameters
+    ----------
+    address_bits : int
+        Width of the byte address; one access unit's, if there is nothing to say.
+    """
+
+    def __init__(self, *, address_bits: int = registers.ADDRESS_WIDTH_BITS):
         super().__init__(
             {
-                "awaddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "awaddr": Out(address_bits),
                 "awprot": Out(3),
                 "awvalid": Out(1),
                 "awready": In(1),
@@ -62,7 +68,7 @@ class LiteSignature(wiring.Signature):
                 "bresp": In(Response),
                 "bvalid": In(1),
                 "bready": Out(1),
-                "araddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "araddr": Out(address_bits),
                 "arprot": Out(3),
                 "arvalid": Out(1),
                 "arready": In(1),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 def add(a: Value, b: Value, carry) -> Value:
     """Return a + b + carry, as one adder: the carry comes from a bit below."""
-    return (Cat(1, a) + Cat(carry, b))[1:]
+    return Value.cast((Cat(1, a) + Cat(carry, b))[1:])
 
 
 def check(places: int, burst_beats: int) -> None:

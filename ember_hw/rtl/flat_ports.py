@@ -72,34 +72,39 @@ def connect_flat(m: Module, flat: wiring.Component, prefix: str, inner) -> None:
         m.d.comb += outer.eq(signal) if member.flow is Out else signal.eq(outer)
 
 
-def connect_queues(m: Module, flat: wiring.Component, unit, suffix: str = "") -> None:
+def queue_port(flat: wiring.Component, name: str, suffix: str = ""):
+    """Return a flat port of a queue by the name that it has where there is one unit.
+
+    ``m_axis_row_tdata`` of unit 2 is ``m_axis_row2_tdata``.
+    """
+    queue, signal = name.rsplit("_", 1)
+    return getattr(flat, f"{queue}{suffix}_{signal}")
+
+
+def connect_queues(m: Module, flat: wiring.Component, unit) -> None:
     """Connect the queues of an access unit to flat ports."""
     config: AcceleratorConfig = flat.config
 
-    def port(name: str):
-        queue, signal = name.split()
-        return getattr(flat, f"{queue}{suffix}_{signal}")
-
     bundle, row = unit.bundle, unit.row
     for i in range(config.bus_bytes):
-        m.d.comb += port("m_axis_row tkeep")[i].eq(row.payload.bytes > i)
+        m.d.comb += flat.m_axis_row_tkeep[i].eq(row.payload.bytes > i)
     m.d.comb += [
-        port("m_axis_bundle tdata").eq(
+        flat.m_axis_bundle_tdata.eq(
             bundle.payload.events | (bundle.payload.scalars.as_value() << config.events)
         ),
-        port("m_axis_bundle tlast").eq(bundle.payload.last),
-        port("m_axis_bundle tvalid").eq(bundle.valid),
-        bundle.ready.eq(port("m_axis_bundle tready")),
-        port("m_axis_row tdata").eq(row.payload.data),
-        port("m_axis_row tlast").eq(row.payload.last),
-        port("m_axis_row tvalid").eq(row.valid),
-        row.ready.eq(port("m_axis_row tready")),
+        flat.m_axis_bundle_tlast.eq(bundle.payload.last),
+        flat.m_axis_bundle_tvalid.eq(bundle.valid),
+        bundle.ready.eq(flat.m_axis_bundle_tready),
+        flat.m_axis_row_tdata.eq(row.payload.data),
+        flat.m_axis_row_tlast.eq(row.payload.last),
+        flat.m_axis_row_tvalid.eq(row.valid),
+        row.ready.eq(flat.m_axis_row_tready),
     ]
     if config.input_queue:
         queue = unit.index_queue
         m.d.comb += [
-            queue.payload.data.eq(port("s_axis_index tdata")),
-            queue.payload.stream.eq(port("s_axis_index tdest")),
-            queue.valid.eq(port("s_axis_index tvalid")),
-            port("s_axis_index tready").eq(queue.ready),
+            queue.payload.data.eq(flat.s_axis_index_tdata),
+            queue.payload.stream.eq(flat.s_axis_index_tdest),
+            queue.valid.eq(flat.s_axis_index_tvalid),
+            flat.s_axis_index_tready.eq(queue.ready),
         ]

@@ -157,7 +157,7 @@ def beat_tag_bits(config: AcceleratorConfig) -> int:
 def port_of(address: Value, config: AcceleratorConfig) -> Value:
     """Return the number of the memory port that serves an address."""
     first = (config.port_interleave_bytes - 1).bit_length()
-    return address[first : first + (config.memory_ports - 1).bit_length()]
+    return Value.cast(address[first : first + (config.memory_ports - 1).bit_length()])
 
 
 def length_bits(config: AcceleratorConfig) -> int:
