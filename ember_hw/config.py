@@ -81,7 +81,7 @@ class AcceleratorConfig:
     bundle_entries : int
         Bundles that wait for the execute side; a power of two.
     descriptor_entries : int
-        Rows that wait for the gather engine; a power of two.
+        Rows that wait for the gather engine; a power of two. 8 are too few for a row a cycle.
     request_entries : int
         Requests that wait or run at one time, 1 to 16.
     memory_ports : int

@@ -39,7 +39,8 @@ class LineStore(wiring.Component):
     wanted, wanted_valid : in; level : out
         Lines to ask for. The caller keeps `level`, the lines waiting here, below `QUEUE_LINES`.
     from_queue : in
-        Lines come from the input queue. Constant while lines are wanted or held.
+        Lines come from the input queue. Constant while lines are wanted; a change empties
+        the store.
     request : stream, out
         Lines to read, one a cycle, while places are free.
     room : out
@@ -92,6 +93,7 @@ class LineStore(wiring.Component):
         taken = Signal()
         held = Signal()
         freed = Signal()
+        was_from_queue = Signal()
         word_in_line = fill[: (words - 1).bit_length()]
         m.d.comb += [
             line_begins.eq(word_in_line == 0),
@@ -102,7 +104,7 @@ class LineStore(wiring.Component):
             self.request.payload.eq(queue.o.payload),
             self.request.valid.eq(queue.o.valid & (free != 0) & ~self.from_queue),
             queue.o.ready.eq((self.request.ready & (free != 0)) | self.from_queue),
-            self.room.eq(self.from_queue & ((free != 0) | ~line_begins)),
+            self.room.eq(self.from_queue & was_from_queue & ((free != 0) | ~line_begins)),
             freed.eq(self.advance & held),
         ]
         with m.If(self.from_queue):
@@ -157,4 +159,16 @@ class LineStore(wiring.Component):
             current.eq(chosen),
             Cat(self.data, self.fits).eq(store.read_data),
         ]
+
+        # Lines of the input queue that nobody read are not those of memory: with another source,
+        # which programs choose at rest, the store is empty.
+        m.d.sync += was_from_queue.eq(self.from_queue)
+        with m.If(was_from_queue != self.from_queue):
+            m.d.sync += [
+                free.eq(lines),
+                fill.eq(0),
+                held.eq(0),
+                waiting.eq(0),
+                current.eq(lines - 1),
+            ]
         return m

@@ -178,6 +178,7 @@ def test_the_queue_fills_every_place_and_waits():
 
     async def drive(ctx):
         ctx.set(dut.from_queue, 1)
+        await ctx.tick()
         ctx.set(dut.word_valid, 1)
         for _ in range(4 * store.config.line_words):
             assert ctx.get(dut.room)
@@ -191,6 +192,25 @@ def test_the_queue_fills_every_place_and_waits():
         await ctx.tick()
         ctx.set(dut.advance, 0)
         assert ctx.get(dut.room)
+
+    store.process(drive)
+    store.run(100)
+
+
+def test_lines_of_the_queue_that_nobody_read_are_not_those_of_memory():
+    store = Store(1, 4)
+    dut = store.dut
+
+    async def drive(ctx):
+        ctx.set(dut.from_queue, 1)
+        await ctx.tick()
+        ctx.set(dut.word_valid, 1)
+        await ctx.tick().repeat(3 * store.config.line_words)
+        ctx.set(dut.word_valid, 0)
+        assert ctx.get(dut.available)
+        ctx.set(dut.from_queue, 0)
+        await ctx.tick().repeat(2)
+        assert not ctx.get(dut.available)
 
     store.process(drive)
     store.run(100)
