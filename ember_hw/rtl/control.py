@@ -29,7 +29,7 @@ class Control(wiring.Component):
     may_start : out
         A start would be taken.
     arguments : in
-        Of the request that starts.
+        Of the request that starts; they stay for a cycle after it.
     watchdog : in
         Cycles without progress that count as a fault; 0: never. Constant while nothing moves.
     progress : in
@@ -118,12 +118,12 @@ class Control(wiring.Component):
             self.may_start.eq(room & (at_rest | (self.state == State.RUNNING))),
             takes.eq(self.start & self.may_start & (self.verdict == FaultCode.NONE)),
             self.begins.eq(self.start & at_rest),
-            self.root.valid.eq(takes),
             self.root.payload.exports.eq(self.arguments),
             ends.eq(self.ended & (self.state == State.RUNNING) & ~self._any_fault),
             requests_next.eq(self.requests + takes - ends),
         ]
         m.d.sync += [
+            self.root.valid.eq(takes),
             self.irq.eq(0),
             self.requests.eq(requests_next),
             room.eq(requests_next != self.config.request_entries),

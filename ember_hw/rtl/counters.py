@@ -99,6 +99,7 @@ class Counters(wiring.Component):
 
         # What each counter adds in a cycle. A register between the blocks and the choice of what a
         # cycle was.
+        start = Signal()
         counting = Signal()
         row_beat = Signal()
         index_beat = Signal()
@@ -107,6 +108,7 @@ class Counters(wiring.Component):
         asked = Signal(len(self.lines) + len(self.rows))
         row_bytes = Signal(_LENGTH_BITS)
         m.d.sync += [
+            start.eq(self.start),
             counting.eq(self.running),
             row_beat.eq(self.row_beat),
             index_beat.eq(self.index_beat),
@@ -138,7 +140,7 @@ class Counters(wiring.Component):
         gathered = []
         for number in range(counters):
             if number in HIGH_WATER:
-                gathered.append(self._high_water(m, HIGH_WATER.index(number), counting))
+                gathered.append(self._high_water(m, HIGH_WATER.index(number), start, counting))
                 continue
             amount = (
                 adds[Counter(number)] if number < len(Counter) else asked[number - len(Counter)]
@@ -147,7 +149,7 @@ class Counters(wiring.Component):
             count_next = Signal.like(count, name=f"gathered_next{number}")
             m.d.comb += count_next.eq(count + (amount & counting.replicate(len(amount))))
             m.d.sync += count.eq(count_next)
-            with m.If(self.start | (turn == number)):
+            with m.If(start | (turn == number)):
                 m.d.sync += count.eq(0)
             gathered.append(count_next)
 
@@ -189,14 +191,14 @@ class Counters(wiring.Component):
         ]
         with m.If(fresh):
             m.d.sync += previous.eq(0)
-        with m.If(self.start):
+        with m.If(start):
             m.d.sync += first_round.eq(round_cycles)
         with m.Elif(first_round != 0):
             m.d.sync += first_round.eq(first_round - 1)
 
         # After the last count: a round, and the way to the memory.
         unsettled = Signal(round_bits + 2)
-        with m.If(self.running | counting | self.start):
+        with m.If(self.running | counting | self.start | start):
             m.d.sync += [unsettled.eq(round_cycles + 8), self.settled.eq(0)]
         with m.Elif(unsettled != 0):
             m.d.sync += unsettled.eq(unsettled - 1)
@@ -204,12 +206,12 @@ class Counters(wiring.Component):
             m.d.sync += self.settled.eq(1)
         return m
 
-    def _high_water(self, m: Module, index: int, counting) -> Signal:
+    def _high_water(self, m: Module, index: int, start, counting) -> Signal:
         """Return the most that a level was since the start."""
         level = Signal(LEVEL_BITS, name=f"level{index}")
         most = Signal(LEVEL_BITS, name=f"most{index}")
         m.d.sync += level.eq(self.levels[index])
-        with m.If(self.start):
+        with m.If(start):
             m.d.sync += most.eq(0)
         with m.Elif(counting & (level > most)):
             m.d.sync += most.eq(level)

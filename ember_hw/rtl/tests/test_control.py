@@ -135,6 +135,7 @@ def test_requests_join_those_that_run_until_no_place_is_left():
             ctx.set(life.dut.arguments, [number, 0, 0])
             assert await life.step(ctx, start=1) == State.RUNNING
             assert ctx.get(life.dut.requests) == number + 1
+            await ctx.tick()
         assert not ctx.get(life.dut.may_start)
         # One that comes all the same is not there.
         assert await life.step(ctx, start=1) == State.RUNNING
@@ -185,6 +186,7 @@ def test_a_bad_verdict_is_a_fault_without_a_run():
         assert ctx.get(life.dut.requests) == 0
         assert await life.step(ctx, start=1) == State.RUNNING
         assert life.fault(ctx)["code"] == FaultCode.NONE
+        await ctx.tick()
 
     life = _simulate(scenario)
     assert len(life.irqs) == len(life.roots) == 1
@@ -210,6 +212,7 @@ def test_a_fault_waits_for_reads_then_resets():
         assert life.fault(ctx) == OUT_OF_BOUNDS
         assert await life.step(ctx, start=1) == State.RUNNING
         assert life.fault(ctx) == dict.fromkeys(OUT_OF_BOUNDS, 0) | {"code": FaultCode.NONE}
+        await ctx.tick()
 
     life = _simulate(scenario)
     assert len(life.irqs) == 1
