@@ -294,10 +294,10 @@ class Unit:
 
         outside = FaultCode.STREAM_OUT_OF_BOUNDS
         first_fault.note(outside, *where, is_outside, live.tokens, elements & _LOW_WORD)
+        addresses = get["base"] + (elements << size_log2)
+        overflows = addresses >> self.address_width_bits != 0
+        note(FaultCode.ADDRESS_OVERFLOW, overflows, elements)
         if popped is None:
-            addresses = get["base"] + (elements << size_log2)
-            overflows = addresses >> self.address_width_bits != 0
-            note(FaultCode.ADDRESS_OVERFLOW, overflows, elements)
             unmapped = self.memory.find(addresses, 1 << size_log2) < 0
             note(FaultCode.READ_DECODE_ERROR, unmapped & ~overflows, addresses)
             loaded = self.memory.load(addresses, size_log2, bool(get["signed"]))

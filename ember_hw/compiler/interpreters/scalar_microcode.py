@@ -13,6 +13,7 @@ from enum import Enum
 
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.isa import (
+    ISA_VERSION,
     AluOperation,
     BoundSource,
     Event,
@@ -112,7 +113,9 @@ class Scalar:
     rows : list of bytes
     faults : list of Fault
     taken : list of (unit, stream)
-        For each line of the input queue that is used, in the order of the program, who takes it.
+        Who takes each line of the input queue, in the order in which the queue must bring them: that
+        of the program, but that a unit in pair mode awaits all lines of its next iteration before
+        the units below go on.
     lines_read : list of (unit, stream, int)
         Byte address of each line read from memory.
     rows_read : list of (entry, address, bytes)
@@ -157,11 +160,19 @@ class Scalar:
         TooLongError
             It has more than `most_tokens`.
         """
-        config = self.config
-        self.units = sum(
-            self.microcode.get(f"unit{k}", "enable") for k in range(config.traversal_units)
-        )
+        config, get = self.config, self.microcode.get
+        self.found: set[Fault] = set()
+        enabled = [get(f"unit{k}", "enable") for k in range(config.traversal_units)]
+        self.units = sum(enabled)
+        steps = [get(f"unit{k}", "step") for k in range(self.units)]
+        if get("header", "version") != ISA_VERSION:
+            self._fault(FaultCode.BAD_VERSION, NO_UNIT, 0, 0)
+            return
+        if not self.units or 0 in enabled[: self.units] or 0 in steps:
+            self._fault(FaultCode.ILLEGAL_MICROCODE, NO_UNIT, 0, 0)
+            return
         self.previous: dict[tuple[int, int], int] = {}
+        self.ordered: dict[tuple[int, int], int] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.told = self.microcode.get("issue", "events") | self._bit(Event.END, 0)
         self.unit_records = [self.microcode.records[f"unit{k}"] for k in range(self.units)]
@@ -170,9 +181,9 @@ class Scalar:
             for k in range(self.units)
         ]
         self.row_records = [self.microcode.records[f"row{r}"] for r in range(config.row_entries)]
-        self.found: set[Fault] = set()
         for request in self.requests:
             self.previous.clear()
+            self.ordered.clear()
             arguments = [wrap(value) for value in request]
             self._token(0, 0, True, [*arguments, *[0] * (config.exports - len(arguments))])
 
@@ -225,6 +236,8 @@ class Scalar:
             if induction + get["step"] >= upper:
                 here |= end | events & closing
             own = self._own(level, wrap(induction), values)
+            if get["pair"] and induction + get["step"] < upper:
+                self._announce(level, wrap(induction + get["step"]), values)
             self._token(level + 1, here, True, self._exports(level, own, values))
 
     def _exports(self, level: int, own: list[Value], values: list[Value]) -> list[Value]:
@@ -257,24 +270,36 @@ class Scalar:
                 result = b - a
         return [*own, wrap(result)]
 
-    def _load(self, level: int, stream: int, induction: int, values: list[Value]) -> Value:
+    def _element(self, level: int, stream: int, induction: int, values: list[Value]) -> Value:
+        """Return the number of an element."""
         get = self.stream_records[level][stream]
-        size = 1 << get["size"]
         element = get["first"] + (induction if get["induction"] else 0)
         if get["outer_enable"]:
             outer = values[get["outer_export"]]
             if outer is Unknown.BAD:
-                return Unknown.BAD
+                return outer
             if isinstance(outer, Unknown):
                 raise UndefinedError(f"outer element of unit {level}, stream {stream}")
             element += outer * get["outer_pitch"]
+        return element
+
+    def _load(self, level: int, stream: int, induction: int, values: list[Value]) -> Value:
+        get = self.stream_records[level][stream]
+        size = 1 << get["size"]
+        element = self._element(level, stream, induction, values)
+        if isinstance(element, Unknown):
+            return element
         if not 0 <= element < get["elements"]:
             self._fault(FaultCode.STREAM_OUT_OF_BOUNDS, level, stream, element % (1 << 32))
             return Unknown.BAD
+        address = get["base"] + element * size
+        if address >> self.config.address_width_bits:
+            self._fault(FaultCode.ADDRESS_OVERFLOW, level, stream, element % (1 << 32))
+            return Unknown.BAD
         if get["source"] == StreamSource.QUEUE:
-            data = self._take(level, stream, element * size, size)
+            data = self._take(level, stream, address, size)
         else:
-            data = self._read_element(level, stream, element, size)
+            data = self._read_element(level, stream, address, size)
         if data is None:
             return Unknown.BAD
         value = int.from_bytes(data, "little", signed=bool(get["signed"] or size >= 4))
@@ -283,25 +308,36 @@ class Scalar:
             return Unknown.BAD
         return value
 
-    def _take(self, level: int, stream: int, offset: int, size_bytes: int) -> bytes | None:
+    def _take(self, level: int, stream: int, address: int, size_bytes: int) -> bytes | None:
         """Return an element from its line of the input queue."""
-        who, line = (level, stream), offset // LINE_BYTES
+        who, line = (level, stream), address // LINE_BYTES
         if self.previous.get(who) != line:
             self.previous[who] = line
             self.counts[who] = self.counts.get(who, 0) + 1
-            self.taken.append(who)
+        self._order(who, line)
         brought = self.lines.get(who, ())
         if self.counts[who] > len(brought):
             self._fault(FaultCode.MEMORY_STALLED, NO_UNIT, 0, 0)
             return None
-        return brought[self.counts[who] - 1][offset % LINE_BYTES :][:size_bytes]
+        return brought[self.counts[who] - 1][address % LINE_BYTES :][:size_bytes]
 
-    def _read_element(self, level: int, stream: int, element: int, size_bytes: int) -> bytes | None:
+    def _announce(self, level: int, induction: int, values: list[Value]) -> None:
+        """Note the lines of the next iteration, which a unit in pair mode awaits."""
+        for stream, get in enumerate(self.stream_records[level]):
+            if get["enable"] and get["source"] == StreamSource.QUEUE:
+                element = self._element(level, stream, induction, values)
+                if not isinstance(element, Unknown):
+                    address = get["base"] + (element << get["size"])
+                    self._order((level, stream), address // LINE_BYTES)
+
+    def _order(self, who: tuple[int, int], line: int) -> None:
+        """Note who needs a line of the input queue next."""
+        if self.ordered.get(who) != line:
+            self.ordered[who] = line
+            self.taken.append(who)
+
+    def _read_element(self, level: int, stream: int, address: int, size_bytes: int) -> bytes | None:
         """Return an element from its line of memory."""
-        address = self.stream_records[level][stream]["base"] + element * size_bytes
-        if address >> self.config.address_width_bits:
-            self._fault(FaultCode.ADDRESS_OVERFLOW, level, stream, element % (1 << 32))
-            return None
         who, line = (level, stream), address // LINE_BYTES * LINE_BYTES
         if self.previous.get(who) != line:
             self.previous[who] = line
