@@ -14,13 +14,15 @@ from pathlib import Path
 from ember_hw.errors import ToolError
 
 from .cache import build_once, cache_folder
+from .memory_library import ARCHIVE_NAME, build_memories
+from .top import TOP_NAME as _TOP
+from .top import pins_header, top_verilog
 from .verilator import Verilator, find_verilator
 
 LIBRARY_NAME = "model.so"
 
 _SOURCES = Path(__file__).resolve().parent
 _VERILOG = "access_unit.v"
-_TOP = "simulation_top"
 _MAKE = ("make", "-C", "objects", "-f", f"V{_TOP}.mk")
 _LOG_LINES_SHOWN = 40
 
@@ -41,6 +43,25 @@ class ModelShape:
         Bits of an AXI4 ID, 1 to 12.
     address_bits : int
         Bits of an AXI4 address, 12 to 64.
+    memory_ports : int
+        Memory read ports, 1 to 64: one of one unit is `m_axi_*`, else they are `m_axi0_*`,
+        `m_axi1_*`, ..
+    index_port_bytes : int
+        Bytes of a beat of the index lines' own port of each unit, `m_axi_index_*`; 0: there is
+        none.
+    index_id_bits : int
+        Bits of its AXI4 ID, 1 to 12; 0 without that port.
+    length_bits : int
+        Bits of ARLEN: 8, or 4 with AXI3.
+    units : int
+        Access units, 1 to 64. One is the module `access_unit`; more are `access_cluster`, where the
+        unit's number follows the names of its queues and index port, `m_axis_bundle0_*`, .., where
+        `irq` and `m_axis_aresetn` have a bit for each, and registers lie at the unit's number times
+        4096.
+    input_bytes : int
+        Bytes of a beat of the index stream `s_axis_index_*`, 4 to 64; 0: there is none.
+    input_dest_bits : int
+        Bits of its TDEST, 1 to 32; 0 without it.
     """
 
     bus_bytes: int
@@ -48,6 +69,13 @@ class ModelShape:
     event_bits: int
     id_bits: int
     address_bits: int
+    memory_ports: int = 1
+    index_port_bytes: int = 0
+    index_id_bits: int = 0
+    length_bits: int = 8
+    units: int = 1
+    input_bytes: int = 0
+    input_dest_bits: int = 0
 
     def __post_init__(self) -> None:
         """Check each width."""
@@ -57,15 +85,53 @@ class ModelShape:
             ("event_bits", 1, 63),
             ("id_bits", 1, 12),
             ("address_bits", 12, 64),
+            ("memory_ports", 1, 64),
+            ("units", 1, 64),
+            ("index_id_bits", min(1, self.index_port_bytes), 12 * min(1, self.index_port_bytes)),
+            ("input_dest_bits", min(1, self.input_bytes), 32 * min(1, self.input_bytes)),
         ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
+        for name in ("index_port_bytes", "input_bytes"):
+            value = getattr(self, name)
+            if value not in (0, 4, 8, 16, 32, 64):
+                raise ValueError(f"{name} must be 0, 4, 8, 16, 32 or 64, not {value!r}")
+        if self.length_bits not in (4, 8):
+            raise ValueError(f"length_bits must be 4 or 8, not {self.length_bits!r}")
         if self.bundle_bytes * 8 < self.event_bits:
             raise ValueError(
                 f"bundle_bytes must be enough for {self.event_bits} event bits, "
                 f"not {self.bundle_bytes!r}"
             )
+
+    @property
+    def channels(self) -> tuple[tuple[str, int, int], ...]:
+        """Read ports, index ports last: prefix, bytes of a beat, bits of an ID."""
+        is_single = self.units == 1 and self.memory_ports == 1
+        numbers = [""] if is_single else [str(n) for n in range(self.memory_ports)]
+        ports = [(f"m_axi{number}", self.bus_bytes, self.id_bits) for number in numbers]
+        if self.index_port_bytes:
+            ports += [
+                (f"m_axi_index{number}", self.index_port_bytes, self.index_id_bits)
+                for number in self.unit_numbers
+            ]
+        return tuple(ports)
+
+    @property
+    def unit_module(self) -> str:
+        """Name of the module that the simulation holds."""
+        return "access_unit" if self.units == 1 else "access_cluster"
+
+    @property
+    def unit_numbers(self) -> tuple[str, ...]:
+        """What the names of a unit's queues have behind them."""
+        return ("",) if self.units == 1 else tuple(str(n) for n in range(self.units))
+
+    @property
+    def register_address_bits(self) -> int:
+        """Bits of a register's address: 12, and the unit's number above them."""
+        return 12 + (self.units - 1).bit_length()
 
 
 def build_model(
@@ -81,7 +147,7 @@ def build_model(
     Parameters
     ----------
     verilog_text : str
-        Verilog with the top module `access_unit` and the flat ports.
+        Verilog with the top module `access_unit`, or `access_cluster`, and the flat ports.
     shape : ModelShape
         Widths of its ports.
     optimise : bool
@@ -104,11 +170,14 @@ def build_model(
         the end of the log.
     """
     verilator = find_verilator()
-    harness = [
-        file
-        for file in sorted(_SOURCES.iterdir())
-        if file.suffix in (".cpp", ".hpp", ".h", ".v", ".vlt")
-    ]
+    harness = {
+        str(file.relative_to(_SOURCES)): file.read_text()
+        for folder in (_SOURCES, _SOURCES / "memories")
+        for file in sorted(folder.iterdir())
+        if file.suffix in (".cpp", ".hpp", ".h", ".vlt")
+    }
+    harness |= {f"{_TOP}.v": top_verilog(shape), "pins.hpp": pins_header(shape)}
+    memories = build_memories(progress) / ARCHIVE_NAME
     verilate = _verilate(verilator, trace=trace, shape=shape)
     make = [*_MAKE, f"OPT_FAST={'-O2' if optimise else '-O1'}", "OPT_SLOW=-O0"]
 
@@ -116,22 +185,28 @@ def build_model(
         report = progress or (lambda _: None)
         runtime = _build_runtime(verilator, trace=trace, report=report)
         (draft / _VERILOG).write_text(verilog_text)
-        (draft / "harness").mkdir()
-        for file in harness:
-            shutil.copy(file, draft / "harness")
+        (draft / "harness" / "memories").mkdir(parents=True)
+        for name, text in harness.items():
+            (draft / "harness" / name).write_text(text)
         report("translating the access unit's Verilog to C++")
         _run(verilate, draft, verilator)
         report("compiling the access unit's model")
         # The runtime is compiled already; as a library it links after the objects.
         _run(
-            [*make, f"-j{os.cpu_count()}", "VK_GLOBAL_OBJS=", f"USER_LDLIBS={runtime}"],
+            [
+                *make,
+                f"-j{os.cpu_count()}",
+                "VK_GLOBAL_OBJS=",
+                f"USER_LDLIBS={memories} {runtime}",
+            ],
             draft,
             verilator,
         )
         shutil.rmtree(draft / "objects")
         shutil.rmtree(draft / "harness")
 
-    key = _key(verilator, verilog_text, *verilate, *make, *(file.read_text() for file in harness))
+    parts = (part for item in harness.items() for part in item)
+    key = _key(verilator, verilog_text, *verilate, *make, *parts)
     return build_once(cache_folder() / "models" / key, build) / LIBRARY_NAME
 
 
@@ -177,7 +252,6 @@ def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = N
     if shape is not None:
         widths = {name.upper(): value for name, value in asdict(shape).items()}
         flags += [f"-DEMBER_{name}={value}" for name, value in widths.items()]
-        command += [f"-G{name}={value}" for name, value in widths.items() if name != "EVENT_BITS"]
         command += [f"harness/{name}" for name in ("lint.vlt", f"{_TOP}.v", "harness.cpp")]
         command += ["-Wno-fatal", "-Werror-WIDTHEXPAND", "-Werror-WIDTHTRUNC", "-Werror-PINMISSING"]
         command += ["--exe", "-o", f"../{LIBRARY_NAME}", "-LDFLAGS", "-shared"]

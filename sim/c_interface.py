@@ -20,16 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .build import ModelShape
-from .options import (
-    CoreLikeSink,
-    IdealMemory,
-    IdealSink,
-    Memory,
-    Pushes,
-    Sink,
-    StallingSink,
-    TestMemory,
-)
+from .memory_library import MemoryStruct
+from .options import CoreLikeSink, IdealSink, Pushes, Sink, StallingSink
 
 FAILED = -1
 
@@ -43,23 +35,13 @@ class ShapeStruct(Structure):
         ("event_bits", c_uint32),
         ("id_bits", c_uint32),
         ("address_bits", c_uint32),
-    )
-
-
-class MemoryStruct(Structure):
-    """`struct EmberMemory`."""
-
-    _fields_ = (
-        ("kind", c_uint32),
-        ("reorder", c_uint32),
-        ("interleave", c_uint32),
-        ("seed", c_uint64),
-        ("min_latency_cycles", c_uint64),
-        ("max_latency_cycles", c_uint64),
-        ("request_stall_probability", c_double),
-        ("beat_stall_probability", c_double),
-        ("error_base", c_uint64),
-        ("error_bytes", c_uint64),
+        ("memory_ports", c_uint32),
+        ("index_port_bytes", c_uint32),
+        ("index_id_bits", c_uint32),
+        ("length_bits", c_uint32),
+        ("units", c_uint32),
+        ("input_bytes", c_uint32),
+        ("input_dest_bits", c_uint32),
     )
 
 
@@ -82,8 +64,19 @@ class SinkStruct(Structure):
     )
 
 
-class RunStruct(Structure):
-    """`struct EmberRun`."""
+class AccessStruct(Structure):
+    """`struct EmberAccess`."""
+
+    _fields_ = (
+        ("kind", c_uint32),
+        ("address", c_uint32),
+        ("value", c_uint32),
+        ("mask", c_uint32),
+    )
+
+
+class OutputStruct(Structure):
+    """`struct EmberOutput`."""
 
     _fields_ = (
         ("bundle_data", c_void_p),
@@ -92,9 +85,18 @@ class RunStruct(Structure):
         ("row_capacity", c_size_t),
         ("row_last", c_void_p),
         ("row_cycles", c_void_p),
-        ("max_idle_cycles", c_uint64),
         ("bundles", c_size_t),
         ("row_beats", c_size_t),
+    )
+
+
+class RunStruct(Structure):
+    """`struct EmberRun`."""
+
+    _fields_ = (
+        ("outputs", POINTER(OutputStruct)),
+        ("awaited", c_uint64),
+        ("max_idle_cycles", c_uint64),
         ("cycles", c_uint64),
     )
 
@@ -116,6 +118,19 @@ class CountersStruct(Structure):
     )
 
 
+class ChannelCountersStruct(Structure):
+    """`struct EmberChannelCounters`."""
+
+    _fields_ = (
+        ("read_requests", c_uint64),
+        ("read_beats", c_uint64),
+        ("read_bytes", c_uint64),
+        ("read_errors", c_uint64),
+        ("peak_outstanding_reads", c_uint64),
+        ("refused_cycles", c_uint64),
+    )
+
+
 _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_shape": (None, (POINTER(ShapeStruct),)),
     "ember_create": (c_void_p, (c_uint32,)),
@@ -126,11 +141,19 @@ _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_read_register": (c_int, (c_void_p, c_uint32, POINTER(c_uint32))),
     "ember_map_region": (None, (c_void_p, c_uint64, c_void_p, c_uint64)),
     "ember_unmap_regions": (None, (c_void_p,)),
-    "ember_set_memory": (c_int, (c_void_p, POINTER(MemoryStruct))),
-    "ember_set_sink": (c_int, (c_void_p, POINTER(SinkStruct))),
+    "ember_set_memory": (c_int, (c_void_p, c_uint32, POINTER(MemoryStruct))),
+    "ember_set_sink": (c_int, (c_void_p, c_uint32, POINTER(SinkStruct))),
+    "ember_set_accesses": (None, (c_void_p, POINTER(AccessStruct), c_size_t)),
+    "ember_accesses_left": (c_size_t, (c_void_p,)),
+    "ember_set_input": (None, (c_void_p, c_uint32, c_void_p, c_void_p, c_size_t)),
+    "ember_input_lines_left": (c_size_t, (c_void_p, c_uint32)),
     "ember_run": (c_int, (c_void_p, POINTER(RunStruct))),
     "ember_counters": (None, (c_void_p, POINTER(CountersStruct), POINTER(c_uint64))),
+    "ember_channel_counters": (None, (c_void_p, c_uint32, POINTER(ChannelCountersStruct))),
     "ember_clear_counters": (None, (c_void_p,)),
+    "ember_record_reads": (None, (c_void_p, c_int)),
+    "ember_reads": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
+    "ember_dram_commands": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
     "ember_open_trace": (c_int, (c_void_p, c_char_p, c_uint64, c_uint64)),
     "ember_close_trace": (None, (c_void_p,)),
 }
@@ -151,26 +174,6 @@ def shape_of(library: ctypes.CDLL) -> ModelShape:
     struct = ShapeStruct()
     library.ember_shape(byref(struct))
     return ModelShape(**{field[0]: getattr(struct, field[0]) for field in ShapeStruct._fields_})
-
-
-def memory_struct(memory: Memory) -> MemoryStruct:
-    """Return the memory choice as C reads it."""
-    match memory:
-        case IdealMemory():
-            return MemoryStruct(kind=0, min_latency_cycles=memory.latency_cycles)
-        case TestMemory():
-            return MemoryStruct(
-                kind=1,
-                reorder=memory.reorder,
-                interleave=memory.interleave,
-                seed=memory.seed,
-                min_latency_cycles=memory.latency_cycles[0],
-                max_latency_cycles=memory.latency_cycles[1],
-                request_stall_probability=memory.request_stall_probability,
-                beat_stall_probability=memory.beat_stall_probability,
-                error_base=memory.error_range[0],
-                error_bytes=memory.error_range[1],
-            )
 
 
 def sink_struct(sink: Sink) -> SinkStruct:

@@ -2,9 +2,11 @@
 
 #include "harness.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "simulation.hpp"
 
@@ -36,8 +38,6 @@ namespace {
 struct Model {
     VerilatedContext context;
     AddressMap map;
-    AnyMemory memory = IdealMemory(map, BUS_BYTES, 100);
-    AnySink sink;
     std::string message;
     std::unique_ptr<Simulation> simulation;
 };
@@ -60,44 +60,19 @@ int guarded(void* handle, Action action) {
     }
 }
 
-AnyMemory make_memory(AddressMap& map, const EmberMemory& choice) {
-    if (choice.kind == EMBER_TEST_MEMORY) {
-        return TestMemory(map, BUS_BYTES, READ_IDS,
-                          {.seed = choice.seed,
-                           .min_latency_cycles = choice.min_latency_cycles,
-                           .max_latency_cycles = choice.max_latency_cycles,
-                           .request_stall_probability = choice.request_stall_probability,
-                           .beat_stall_probability = choice.beat_stall_probability,
-                           .reorder = choice.reorder != 0,
-                           .interleave = choice.interleave != 0,
-                           .error_base = choice.error_base,
-                           .error_bytes = choice.error_bytes});
-    }
-    return IdealMemory(map, BUS_BYTES, choice.min_latency_cycles);
-}
-
-AnySink make_sink(const EmberSink& choice) {
-    const PushShape pushes{
-        {choice.scalars_per_event, choice.scalars_per_event + choice.events},
-        {choice.row_event_masks, choice.row_event_masks + choice.row_entries}};
-    if (choice.kind == EMBER_CORE_LIKE_SINK) {
-        return CoreLikeSink(pushes, choice.token_cycles, choice.bytes_per_cycle);
-    }
-    if (choice.kind == EMBER_STALLING_SINK) {
-        return StallingSink(pushes, {.seed = choice.seed,
-                                     .stall_probability = choice.stall_probability,
-                                     .freeze_probability = choice.freeze_probability,
-                                     .freeze_cycles = choice.freeze_cycles,
-                                     .joint = choice.joint != 0});
-    }
-    return IdealSink();
+template <typename Entry>
+size_t copied(const std::vector<Entry>& entries, Entry* target, size_t capacity) {
+    std::copy_n(entries.begin(), std::min(entries.size(), capacity), target);
+    return entries.size();
 }
 
 }  // namespace
 
 void ember_shape(EmberShape* shape) {
-    *shape = {EMBER_BUS_BYTES, EMBER_BUNDLE_BYTES, EMBER_EVENT_BITS, EMBER_ID_BITS,
-              EMBER_ADDRESS_BITS};
+    *shape = {EMBER_BUS_BYTES,   EMBER_BUNDLE_BYTES,     EMBER_EVENT_BITS,    EMBER_ID_BITS,
+              EMBER_ADDRESS_BITS, EMBER_MEMORY_PORTS,     EMBER_INDEX_PORT_BYTES,
+              EMBER_INDEX_ID_BITS, EMBER_LENGTH_BITS,     EMBER_UNITS,
+              EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS};
 }
 
 void* ember_create(uint32_t seed) {
@@ -109,7 +84,7 @@ void* ember_create(uint32_t seed) {
 #endif
     Model* handle = model.release();
     guarded(handle, [](Model& self) {
-        self.simulation = std::make_unique<Simulation>(self.context, self.memory, self.sink);
+        self.simulation = std::make_unique<Simulation>(self.context, self.map);
         return 0;
     });
     return handle;
@@ -121,7 +96,7 @@ const char* ember_message(void* handle) { return model_of(handle).message.c_str(
 
 int ember_reset(void* handle, uint32_t cycles) {
     return guarded(handle, [&](Model& model) {
-        model.simulation->reset(cycles, model.memory, model.sink);
+        model.simulation->reset(cycles);
         return 0;
     });
 }
@@ -142,32 +117,69 @@ void ember_map_region(void* handle, uint64_t base, const uint8_t* data, uint64_t
 
 void ember_unmap_regions(void* handle) { model_of(handle).map.clear(); }
 
-int ember_set_memory(void* handle, const EmberMemory* choice) {
+int ember_set_memory(void* handle, uint32_t channel, const EmberMemory* choice) {
     return guarded(handle, [&](Model& model) {
-        const AnyMemory memory = make_memory(model.map, *choice);
-        if (!model.simulation->set_memory(memory)) return 1;
-        model.memory = memory;
+        return model.simulation->channels()[channel].set_memory(*choice) ? 0 : 1;
+    });
+}
+
+int ember_set_sink(void* handle, uint32_t unit, const EmberSink* choice) {
+    return guarded(handle, [&](Model& model) {
+        model.simulation->queues()[unit].choose(*choice);
         return 0;
     });
 }
 
-int ember_set_sink(void* handle, const EmberSink* choice) {
-    return guarded(handle, [&](Model& model) {
-        model.sink = make_sink(*choice);
-        model.simulation->set_sink(model.sink);
-        return 0;
-    });
+void ember_set_accesses(void* handle, const EmberAccess* accesses, size_t count) {
+    model_of(handle).simulation->registers().set_list(accesses, count);
+}
+
+size_t ember_accesses_left(void* handle) {
+    return model_of(handle).simulation->registers().left();
+}
+
+void ember_set_input(void* handle, uint32_t unit, const uint32_t* destinations,
+                     const uint8_t* lines, size_t count) {
+    model_of(handle).simulation->inputs()[unit].set(destinations, lines, count);
+}
+
+size_t ember_input_lines_left(void* handle, uint32_t unit) {
+    return model_of(handle).simulation->inputs()[unit].lines_left();
 }
 
 int ember_run(void* handle, EmberRun* run) {
-    run->bundles = run->row_beats = run->cycles = 0;
+    run->cycles = 0;
+    for (size_t n = 0; n < UNITS; n++) run->outputs[n].bundles = run->outputs[n].row_beats = 0;
     return guarded(handle, [&](Model& model) { return model.simulation->run(*run); });
 }
 
 void ember_counters(void* handle, EmberCounters* counters, uint64_t* read_beats_by_id) {
-    const Simulation& simulation = *model_of(handle).simulation;
+    Simulation& simulation = *model_of(handle).simulation;
     *counters = simulation.counters();
-    std::copy_n(simulation.read_beats_by_id().begin(), READ_IDS, read_beats_by_id);
+    for (const ReadChannel& channel : simulation.channels()) {
+        for (size_t id = 0; id < channel.beats_by_id().size(); id++) {
+            read_beats_by_id[id] += channel.beats_by_id()[id];
+        }
+    }
+}
+
+void ember_channel_counters(void* handle, uint32_t channel, EmberChannelCounters* counters) {
+    *counters = model_of(handle).simulation->channels()[channel].counters();
+}
+
+void ember_record_reads(void* handle, int on) {
+    for (ReadChannel& channel : model_of(handle).simulation->channels()) channel.record(on != 0);
+}
+
+size_t ember_reads(void* handle, uint32_t channel, EmberRead* reads, size_t capacity) {
+    return copied(model_of(handle).simulation->channels()[channel].reads(), reads, capacity);
+}
+
+size_t ember_dram_commands(void* handle, uint32_t channel, EmberDramCommand* commands,
+                           size_t capacity) {
+    const auto* issued =
+        dram_commands(model_of(handle).simulation->channels()[channel].memory());
+    return issued ? copied(*issued, commands, capacity) : 0;
 }
 
 void ember_clear_counters(void* handle) { model_of(handle).simulation->clear_counters(); }

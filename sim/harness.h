@@ -1,20 +1,23 @@
-/* The harness's C interface; sim/model.py mirrors the structures with ctypes.
+/* The harness's C interface; sim/c_interface.py mirrors the structures with ctypes.
  *
  * A call that returns int gives 0 or a positive result on success and EMBER_FAILED after a
- * simulation error, which ember_message describes; the model is then of no further use. */
+ * simulation error, which ember_message describes; the model is then of no further use.
+ *
+ * Channels are the read ports: the memory ports in order, then the index ports in order. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memories/memories.h"
+
 enum EmberState {
     EMBER_FAILED = -1,
     EMBER_OUTPUT_FULL = 0,   /* a buffer is full: time stands still until the next run */
-    EMBER_PROGRAM_ENDED = 1, /* irq is high, no read outstanding, no output waiting */
+    EMBER_PROGRAM_ENDED = 1, /* see ember_run */
     EMBER_IDLE_TIMEOUT = 2,  /* no handshake on any channel for max_idle_cycles */
 };
 
-enum EmberMemoryKind { EMBER_IDEAL_MEMORY, EMBER_TEST_MEMORY };
 enum EmberSinkKind { EMBER_IDEAL_SINK, EMBER_CORE_LIKE_SINK, EMBER_STALLING_SINK };
 
 struct EmberShape {
@@ -23,19 +26,13 @@ struct EmberShape {
     uint32_t event_bits;
     uint32_t id_bits;
     uint32_t address_bits;
-};
-
-struct EmberMemory {
-    uint32_t kind;
-    uint32_t reorder;    /* from here on: test memory only, but for the latency */
-    uint32_t interleave;
-    uint64_t seed;
-    uint64_t min_latency_cycles; /* ideal: the latency */
-    uint64_t max_latency_cycles;
-    double request_stall_probability;
-    double beat_stall_probability;
-    uint64_t error_base;
-    uint64_t error_bytes;
+    uint32_t memory_ports;
+    uint32_t index_port_bytes;
+    uint32_t index_id_bits;
+    uint32_t length_bits;
+    uint32_t units;
+    uint32_t input_bytes;
+    uint32_t input_dest_bits;
 };
 
 struct EmberSink {
@@ -53,30 +50,58 @@ struct EmberSink {
     uint64_t freeze_cycles;
 };
 
-struct EmberRun {
+enum EmberAccessKind {
+    EMBER_WRITE,   /* `value`; an answer that isn't OKAY abandons the rest of the list */
+    EMBER_WAIT,    /* reads until the bits under `mask` are at most `value` */
+    EMBER_STOP_IF, /* reads once; abandons the rest of the list if they are `value` */
+};
+
+struct EmberAccess {
+    uint32_t kind;
+    uint32_t address;
+    uint32_t value;
+    uint32_t mask;
+};
+
+/* What one unit delivers in a run. */
+struct EmberOutput {
     uint8_t* bundle_data; /* bundle_bytes each, densely */
     size_t bundle_capacity;
     uint8_t* row_data; /* bus_bytes each, densely */
     size_t row_capacity;
     uint8_t* row_last;    /* one flag a row beat; may be null */
     uint64_t* row_cycles; /* cycle of each row beat's handshake; may be null */
-    uint64_t max_idle_cycles;
-    size_t bundles; /* results: bundles and beats written, cycles passed */
+    size_t bundles;       /* results: bundles and beats written */
     size_t row_beats;
-    uint64_t cycles;
+};
+
+struct EmberRun {
+    struct EmberOutput* outputs; /* one a unit */
+    uint64_t awaited;            /* bit u: unit u's end is awaited */
+    uint64_t max_idle_cycles;
+    uint64_t cycles; /* result: cycles passed */
 };
 
 struct EmberCounters {
     uint64_t cycles;
     uint64_t start_to_done_cycles; /* last register write before irq rose, to irq */
+    uint64_t read_requests;        /* sums over the channels, as the rest of the reads */
+    uint64_t read_beats;
+    uint64_t read_bytes;
+    uint64_t read_errors;            /* beats that weren't OKAY */
+    uint64_t peak_outstanding_reads; /* requests: the channel with the most */
+    uint64_t bundles;                /* sums over the units */
+    uint64_t row_beats;
+    uint64_t row_bytes; /* by TKEEP */
+};
+
+struct EmberChannelCounters {
     uint64_t read_requests;
     uint64_t read_beats;
     uint64_t read_bytes;
-    uint64_t read_errors;           /* beats that weren't OKAY */
-    uint64_t peak_outstanding_reads; /* requests */
-    uint64_t bundles;
-    uint64_t row_beats;
-    uint64_t row_bytes; /* by TKEEP */
+    uint64_t read_errors;
+    uint64_t peak_outstanding_reads;
+    uint64_t refused_cycles; /* a request waited for the memory */
 };
 
 #ifdef __cplusplus
@@ -93,11 +118,36 @@ int ember_write_register(void* model, uint32_t address, uint32_t value); /* give
 int ember_read_register(void* model, uint32_t address, uint32_t* value); /* gives RRESP */
 void ember_map_region(void* model, uint64_t base, const uint8_t* data, uint64_t bytes);
 void ember_unmap_regions(void* model);
-int ember_set_memory(void* model, const EmberMemory* memory); /* 1: refused, reads outstanding */
-int ember_set_sink(void* model, const EmberSink* sink);
+int ember_set_memory(void* model, uint32_t channel,
+                     const EmberMemory* memory); /* 1: refused, reads outstanding */
+int ember_set_sink(void* model, uint32_t unit, const EmberSink* sink);
+
+/* Register accesses that the next run makes, one after the other, while the units run. */
+void ember_set_accesses(void* model, const EmberAccess* accesses, size_t count);
+/* Accesses not made yet; abandoned ones count. */
+size_t ember_accesses_left(void* model);
+
+/* Lines that the input stream of a unit carries from now on, 64 bytes each; the caller keeps both
+ * arrays. Without an input stream, it carries none. */
+void ember_set_input(void* model, uint32_t unit, const uint32_t* destinations, const uint8_t* lines,
+                     size_t count);
+size_t ember_input_lines_left(void* model, uint32_t unit);
+
+/* Ends when no read is outstanding, no output waits, and every awaited unit has raised irq since
+ * the latest write to one of its registers; with a list of accesses, when that is done instead. */
 int ember_run(void* model, EmberRun* run); /* gives an EmberState */
 void ember_counters(void* model, EmberCounters* counters, uint64_t* read_beats_by_id);
+void ember_channel_counters(void* model, uint32_t channel, EmberChannelCounters* counters);
 void ember_clear_counters(void* model);
+
+/* Keep every read burst from now on, or forget them all. */
+void ember_record_reads(void* model, int on);
+/* Bursts kept, of which at most `capacity` are written. */
+size_t ember_reads(void* model, uint32_t channel, EmberRead* reads, size_t capacity);
+/* The same for the commands of a DRAM that records them. */
+size_t ember_dram_commands(void* model, uint32_t channel, EmberDramCommand* commands,
+                           size_t capacity);
+
 int ember_open_trace(void* model, const char* path, uint64_t first_cycle,
                      uint64_t end_cycle); /* 0: can't */
 void ember_close_trace(void* model);

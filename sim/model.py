@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import byref, c_uint32, c_uint64
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,14 +14,38 @@ from ember_hw.errors import EmberError, ToolError
 
 from .c_interface import (
     FAILED,
+    AccessStruct,
+    ChannelCountersStruct,
     CountersStruct,
+    OutputStruct,
     RunStruct,
     load_library,
-    memory_struct,
     shape_of,
     sink_struct,
 )
+from .memory_library import COMMAND_DTYPE, READ_DTYPE, memory_struct
 from .options import IdealMemory, IdealSink, Memory, Sink
+from .results import (
+    Access,
+    AccessKind,
+    ChannelCounters,
+    Counters,
+    RunResult,
+    RunState,
+    UnitOutput,
+)
+
+__all__ = [
+    "Access",
+    "AccessKind",
+    "ChannelCounters",
+    "Counters",
+    "RunResult",
+    "RunState",
+    "SimulationError",
+    "UnitOutput",
+    "VerilatorModel",
+]
 
 _RESPONSES = ("OKAY", "EXOKAY", "SLVERR", "DECERR")
 
@@ -31,93 +54,22 @@ class SimulationError(EmberError):
     """The simulated hardware broke a rule of its interfaces, or one of its own assertions."""
 
 
-class RunState(Enum):
-    """Why a run returned."""
-
-    OUTPUT_FULL = 0
-    """A buffer is full. Simulated time stands still until the next run."""
-    PROGRAM_ENDED = 1
-    """The unit raised `irq`, no read is outstanding and no output waits."""
-    IDLE_TIMEOUT = 2
-    """No channel had a handshake for `max_idle_cycles`."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What one run brought.
-
-    Attributes
-    ----------
-    state : RunState
-        Why it returned.
-    bundles : uint8 (n, bundle_bytes)
-        View of the bundles taken; event bits lowest.
-    row_beats : uint8 (m, bus_bytes)
-        View of the row beats taken, written whole: a row's bytes are the first of its beats.
-    row_last : bool (m,)
-        Which beats end a row.
-    row_cycles : uint64 (m,)
-        Cycle of each beat's handshake.
-    cycles : int
-        Cycles that passed.
-
-    The views belong to the model and change with the next run; copy what must stay.
-    """
-
-    state: RunState
-    bundles: NDArray[np.uint8]
-    row_beats: NDArray[np.uint8]
-    row_last: NDArray[np.bool_]
-    row_cycles: NDArray[np.uint64]
-    cycles: int
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What the harness counted since the model was opened or the counters were cleared.
-
-    Attributes
-    ----------
-    cycles : int
-        Clock cycles.
-    start_to_done_cycles : int
-        From the latest register write before `irq` rose (the start command) to that rise.
-    read_requests, read_beats, read_bytes, read_errors : int
-        AXI4 bursts asked for, beats answered, their bytes, and beats that weren't OKAY.
-    peak_outstanding_reads : int
-        Most bursts in flight at once.
-    bundles, row_beats, row_bytes : int
-        Handshakes of the two streams, and the bytes that TKEEP marked.
-    read_beats_by_id : uint64 (2**id_bits,)
-        Beats answered, by AXI4 ID.
-    """
-
-    cycles: int
-    start_to_done_cycles: int
-    read_requests: int
-    read_beats: int
-    read_bytes: int
-    read_errors: int
-    peak_outstanding_reads: int
-    bundles: int
-    row_beats: int
-    row_bytes: int
-    read_beats_by_id: NDArray[np.uint64]
-
-
 class VerilatorModel:
-    """One simulated access unit with its memory and its sink.
+    """Simulated access units with their memories and sinks.
 
     Parameters
     ----------
     library : Path
         What `build_model` returned.
     memory, sink : optional
-        The memory that answers its reads, the sink that drains its queues.
+        The memory that answers reads, one for each channel; the sink that drains queues, one for
+        each unit.
     seed : int
         Seed of registers and memories without an initial value, 1 to 2**31 - 1.
     bundle_capacity, row_capacity : int
-        Bundles and row beats after which a run returns.
+        Bundles and row beats of a unit after which a run returns.
+    record_commands : bool
+        Keep the commands of DRAM models for `dram_commands`.
 
     Examples
     --------
@@ -139,6 +91,7 @@ class VerilatorModel:
         seed: int = 1,
         bundle_capacity: int = 1 << 16,
         row_capacity: int = 1 << 16,
+        record_commands: bool = False,
     ) -> None:
         if not 0 < seed < 1 << 31:
             raise ValueError(f"seed must be 1 to 2**31 - 1, not {seed!r}")
@@ -148,18 +101,31 @@ class VerilatorModel:
         self._library = load_library(library)
         self.shape = shape_of(self._library)
         self._regions: list[tuple[int, NDArray[Any]]] = []
-        self._bundles = np.zeros((bundle_capacity, self.shape.bundle_bytes), np.uint8)
-        self._row_beats = np.zeros((row_capacity, self.shape.bus_bytes), np.uint8)
-        self._row_last = np.zeros(row_capacity, np.bool_)
-        self._row_cycles = np.zeros(row_capacity, np.uint64)
-        self._run = RunStruct(
-            bundle_data=self._bundles.ctypes.data,
-            bundle_capacity=bundle_capacity,
-            row_data=self._row_beats.ctypes.data,
-            row_capacity=row_capacity,
-            row_last=self._row_last.ctypes.data,
-            row_cycles=self._row_cycles.ctypes.data,
+        self._record_commands = record_commands
+        self._outputs = [
+            UnitOutput(
+                bundles=np.zeros((bundle_capacity, self.shape.bundle_bytes), np.uint8),
+                row_beats=np.zeros((row_capacity, self.shape.bus_bytes), np.uint8),
+                row_last=np.zeros(row_capacity, np.bool_),
+                row_cycles=np.zeros(row_capacity, np.uint64),
+            )
+            for _ in range(self.shape.units)
+        ]
+        self._run_outputs = (OutputStruct * self.shape.units)(
+            *(
+                OutputStruct(
+                    bundle_data=output.bundles.ctypes.data,
+                    bundle_capacity=bundle_capacity,
+                    row_data=output.row_beats.ctypes.data,
+                    row_capacity=row_capacity,
+                    row_last=output.row_last.ctypes.data,
+                    row_cycles=output.row_cycles.ctypes.data,
+                )
+                for output in self._outputs
+            )
         )
+        self._run = RunStruct(outputs=self._run_outputs)
+        self._inputs: dict[int, tuple[NDArray[np.uint32], NDArray[np.uint8]]] = {}
         self._handle: int | None = self._library.ember_create(seed)
         try:
             self.set_memory(memory or IdealMemory())
@@ -193,26 +159,95 @@ class VerilatorModel:
         """
         self._checked(self._library.ember_reset(self._open(), cycles))
 
-    def set_memory(self, memory: Memory) -> None:
+    def set_memory(self, memory: Memory, *, channel: int | None = None) -> None:
         """Answer reads with this memory from now on.
+
+        Parameters
+        ----------
+        memory : memory model
+            Each channel gets one of its own.
+        channel : int, optional
+            Only this one, counted as `ModelShape.channels` lists them: memory ports, then index
+            ports.
 
         Raises
         ------
         ValueError
             Reads are outstanding.
         """
-        struct = memory_struct(memory)
-        if self._checked(self._library.ember_set_memory(self._open(), byref(struct))):
-            raise ValueError(
-                "the memory must be set while no reads are outstanding; reset the model first"
-            )
+        struct = memory_struct(memory, record_commands=self._record_commands)
+        for number in range(len(self.shape.channels)) if channel is None else (channel,):
+            self._check_channel(number)
+            result = self._library.ember_set_memory(self._open(), number, byref(struct))
+            if self._checked(result):
+                raise ValueError(
+                    "the memory must be set while no reads are outstanding; reset the model first"
+                )
         self.memory = memory
 
-    def set_sink(self, sink: Sink) -> None:
-        """Drain the queues with this sink from now on."""
+    def set_sink(self, sink: Sink, *, unit: int | None = None) -> None:
+        """Drain the queues with this sink from now on, or those of one unit."""
         struct = sink_struct(sink)
-        self._checked(self._library.ember_set_sink(self._open(), byref(struct)))
+        for number in range(self.shape.units) if unit is None else (unit,):
+            self._check_unit(number)
+            self._checked(self._library.ember_set_sink(self._open(), number, byref(struct)))
         self.sink = sink
+
+    def set_accesses(self, accesses: Sequence[Access]) -> None:
+        """Let the next run make these register accesses, one after the other, while units run.
+
+        A run with a list ends when the list is done, and doesn't look at `irq`.
+        """
+        array = (AccessStruct * len(accesses))(
+            *(AccessStruct(a.kind.value, a.address, a.value, a.mask) for a in accesses)
+        )
+        self._library.ember_set_accesses(self._open(), array, len(accesses))
+
+    @property
+    def accesses_left(self) -> int:
+        """Accesses of the list that weren't made, because they were abandoned or not yet due."""
+        return int(self._library.ember_accesses_left(self._open()))
+
+    def set_input(
+        self, destinations: NDArray[np.uint32], lines: NDArray[np.uint8], *, unit: int = 0
+    ) -> None:
+        """Let the index stream carry these lines from now on, in this order, as it is taken.
+
+        Parameters
+        ----------
+        destinations : uint32 (N,)
+            TDEST of each line.
+        lines : uint8 (N, 64)
+            Their bytes.
+        unit : int
+            Whose stream it is.
+
+        Raises
+        ------
+        ValueError
+            The model has no index stream, or the arrays don't fit together.
+        """
+        self._check_unit(unit)
+        if not self.shape.input_bytes:
+            raise ValueError("an input must go to a model with an index stream, and this has none")
+        if lines.shape != (len(destinations), 64):
+            raise ValueError(
+                f"lines must be 64 bytes for each of the {len(destinations)} destinations, "
+                f"not {lines.shape}"
+            )
+        kept = (
+            np.ascontiguousarray(destinations, np.uint32),
+            np.ascontiguousarray(lines, np.uint8),
+        )
+        self._inputs[unit] = kept
+        self._library.ember_set_input(
+            self._open(), unit, kept[0].ctypes.data, kept[1].ctypes.data, len(destinations)
+        )
+
+    def input_lines_left(self, unit: int = 0) -> int:
+        """Return how many lines of the input were not taken whole yet."""
+        self._check_unit(unit)
+        return int(self._library.ember_input_lines_left(self._open(), unit))
 
     def map_region(self, array: NDArray[Any], base: int) -> None:
         """Place an array's bytes in the address space; they are read as the simulation goes on.
@@ -281,36 +316,86 @@ class VerilatorModel:
         self._check_response("read of", address, self._checked(response))
         return value.value
 
-    def run(self, *, max_idle_cycles: int = 100_000) -> RunResult:
+    def run(
+        self, *, max_idle_cycles: int = 100_000, awaited: Sequence[int] | None = None
+    ) -> RunResult:
         """Simulate until a buffer is full, the program has ended, or nothing moves any more.
 
         Running again goes on in the very next cycle: how often a caller empties the buffers
         changes no timing.
+
+        Parameters
+        ----------
+        max_idle_cycles : int
+            Cycles without any handshake after which the run is given up.
+        awaited : sequence of int, optional
+            Units whose end is awaited; all if absent.
 
         Raises
         ------
         SimulationError
             The hardware broke a rule of its interfaces or an assertion in it failed.
         """
+        units = range(self.shape.units) if awaited is None else awaited
+        self._run.awaited = sum(1 << unit for unit in set(units))
         self._run.max_idle_cycles = max_idle_cycles
         state = self._checked(self._library.ember_run(self._open(), byref(self._run)))
-        bundles, row_beats = self._run.bundles, self._run.row_beats
-        return RunResult(
-            state=RunState(state),
-            bundles=self._bundles[:bundles],
-            row_beats=self._row_beats[:row_beats],
-            row_last=self._row_last[:row_beats],
-            row_cycles=self._row_cycles[:row_beats],
-            cycles=self._run.cycles,
+        outputs = (
+            UnitOutput(
+                bundles=output.bundles[: run.bundles],
+                row_beats=output.row_beats[: run.row_beats],
+                row_last=output.row_last[: run.row_beats],
+                row_cycles=output.row_cycles[: run.row_beats],
+            )
+            for output, run in zip(self._outputs, self._run_outputs, strict=True)
         )
+        return RunResult(RunState(state), tuple(outputs), self._run.cycles)
 
     def counters(self) -> Counters:
         """Return what was counted since the model was opened or `clear_counters` was called."""
         struct = CountersStruct()
-        by_id = (c_uint64 * (1 << self.shape.id_bits))()
+        by_id = (c_uint64 * (1 << max(self.shape.id_bits, self.shape.index_id_bits)))()
         self._library.ember_counters(self._open(), byref(struct), by_id)
         values = {field[0]: getattr(struct, field[0]) for field in CountersStruct._fields_}
         return Counters(**values, read_beats_by_id=np.array(by_id, np.uint64))
+
+    def channel_counters(self, channel: int) -> ChannelCounters:
+        """Return what was counted on one read port."""
+        self._check_channel(channel)
+        struct = ChannelCountersStruct()
+        self._library.ember_channel_counters(self._open(), channel, byref(struct))
+        return ChannelCounters(*(getattr(struct, field[0]) for field in struct._fields_))
+
+    def record_reads(self, on: bool = True) -> None:
+        """Keep every read burst from now on for `reads`; or stop and forget them."""
+        self._library.ember_record_reads(self._open(), on)
+
+    def reads(self, channel: int = 0) -> NDArray[Any]:
+        """Return the read bursts kept, in order.
+
+        Returns
+        -------
+        READ_DTYPE (N,)
+            Cycle of the request's handshake, address, ID, beats, and bytes of a beat.
+        """
+        return self._records("ember_reads", channel, READ_DTYPE)
+
+    def dram_commands(self, channel: int = 0) -> NDArray[Any]:
+        """Return the commands that a DRAM model issued since it was set; see `record_commands`.
+
+        Returns
+        -------
+        COMMAND_DTYPE (N,)
+            None with another memory.
+        """
+        return self._records("ember_dram_commands", channel, COMMAND_DTYPE)
+
+    def _records(self, name: str, channel: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        self._check_channel(channel)
+        function = getattr(self._library, name)
+        records = np.zeros(function(self._open(), channel, None, 0), dtype)
+        function(self._open(), channel, records.ctypes.data, len(records))
+        return records
 
     def clear_counters(self) -> None:
         """Count from zero again."""
@@ -338,6 +423,16 @@ class VerilatorModel:
     def close_trace(self) -> None:
         """Finish the trace, if one is open."""
         self._library.ember_close_trace(self._open())
+
+    def _check_channel(self, channel: int) -> None:
+        if not 0 <= channel < len(self.shape.channels):
+            raise ValueError(
+                f"channel must be 0 to {len(self.shape.channels) - 1}, not {channel!r}"
+            )
+
+    def _check_unit(self, unit: int) -> None:
+        if not 0 <= unit < self.shape.units:
+            raise ValueError(f"unit must be 0 to {self.shape.units - 1}, not {unit!r}")
 
     def _open(self) -> int:
         if self._handle is None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from .dram import DRAM_PRESETS, DramMemory
+
 
 def _check_probability(owner: object, name: str) -> None:
     value = getattr(owner, name)
@@ -17,6 +19,12 @@ def _check_at_least(owner: object, name: str, least: int) -> None:
     value = getattr(owner, name)
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value!r}")
+
+
+def _check_latencies(latencies: tuple[int, int]) -> None:
+    low, high = latencies
+    if not 1 <= low <= high:
+        raise ValueError(f"latency_cycles must be (least, greatest), from 1 on, not {latencies!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +44,78 @@ class IdealMemory:
     def __post_init__(self) -> None:
         """Check the latency."""
         _check_at_least(self, "latency_cycles", 1)
+
+    def describe(self) -> str:
+        """Return the name and every parameter, as reports show them."""
+        return f"{self.name} (latency {self.latency_cycles} cycles)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkMemory:
+    """Memory behind a link that is narrower than the port: fixed latency, fixed rate, in order.
+
+    Attributes
+    ----------
+    latency_cycles : int
+        From the cycle of a request's handshake to that in which its first bytes cross the link.
+    bytes_per_cycle : int
+        Rate of the link; a beat is there when all of it has crossed.
+    unit_khz : int
+        Clock of the access unit, to which latency and rate refer.
+    """
+
+    name: ClassVar[str] = "slow-link"
+    latency_cycles: int = 300
+    bytes_per_cycle: int = 8
+    unit_khz: int = 300_000
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        for name in ("latency_cycles", "bytes_per_cycle", "unit_khz"):
+            _check_at_least(self, name, 1)
+
+    @property
+    def unit_mhz(self) -> float:
+        """Clock of the access unit."""
+        return self.unit_khz / 1e3
+
+    def describe(self) -> str:
+        """Return the name and every parameter, as reports show them."""
+        gigabytes = self.bytes_per_cycle * self.unit_khz / 1e6
+        return (
+            f"{self.name} (latency {self.latency_cycles} cycles, {self.bytes_per_cycle} bytes a "
+            f"cycle; {self.latency_cycles / self.unit_mhz:.3g} us and {gigabytes:.3g} GB/s at "
+            f"{self.unit_mhz:g} MHz)"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomMemory:
+    """Random latency, everything out of order that AXI4 allows, one beat a cycle.
+
+    Bursts of different IDs overtake each other and their beats interleave; those of one ID stay in
+    order.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same run.
+    latency_cycles : (int, int)
+        Least and greatest latency; each request draws its own, all equally likely.
+    """
+
+    name: ClassVar[str] = "random"
+    seed: int = 1
+    latency_cycles: tuple[int, int] = (50, 300)
+
+    def __post_init__(self) -> None:
+        """Check the latencies."""
+        _check_latencies(self.latency_cycles)
+
+    def describe(self) -> str:
+        """Return the name and every parameter, as reports show them."""
+        low, high = self.latency_cycles
+        return f"{self.name} (latency {low} to {high} cycles, out of order, seed {self.seed})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +150,14 @@ class TestMemory:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        low, high = self.latency_cycles
-        if not 1 <= low <= high:
-            raise ValueError(
-                f"latency_cycles must be (least, greatest), from 1 on, not {self.latency_cycles!r}"
-            )
+        _check_latencies(self.latency_cycles)
         _check_probability(self, "request_stall_probability")
         _check_probability(self, "beat_stall_probability")
+
+    def describe(self) -> str:
+        """Return the name and the parameters that matter, as reports show them."""
+        low, high = self.latency_cycles
+        return f"{self.name} (latency {low} to {high} cycles, stalls, seed {self.seed})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,5 +256,11 @@ class Trace:
         _check_at_least(self, "end_cycle", self.first_cycle + 1)
 
 
-Memory = IdealMemory | TestMemory
+Memory = IdealMemory | LinkMemory | RandomMemory | DramMemory | TestMemory
+
+#: Memories that `open_device` and the command line know by name.
+MEMORIES: dict[str, Memory] = {
+    memory.name: memory
+    for memory in (IdealMemory(), RandomMemory(), *DRAM_PRESETS.values(), LinkMemory())
+}
 Sink = IdealSink | CoreLikeSink | StallingSink

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace ember {
 
@@ -37,7 +38,7 @@ inline void write_port(Port& port, const uint8_t* bytes) {
 template <size_t Bytes>
 class HoldCheck {
 public:
-    explicit HoldCheck(const char* channel) : channel_(channel) {}
+    explicit HoldCheck(std::string channel) : channel_(std::move(channel)) {}
 
     void release() { stalled_ = false; }
 
@@ -57,11 +58,11 @@ public:
 
 private:
     [[noreturn]] void fail(const char* rule, uint64_t cycle) const {
-        throw SimulationError(std::string(channel_) + " " + rule + " in cycle " +
+        throw SimulationError(channel_ + " " + rule + " in cycle " +
                               std::to_string(cycle));
     }
 
-    const char* channel_;
+    std::string channel_;
     bool stalled_ = false;
     std::array<uint8_t, Bytes> held_{};
 };

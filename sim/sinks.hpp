@@ -1,23 +1,16 @@
 // Sinks: when the execute side takes a bundle or a row beat.
 //
-// A sink is a class with the five members below; the clock loop is compiled for each. Add one here,
-// to `AnySink` and to `make_sink` in harness.cpp.
-//
-//   bool takes_bundle(cycle)          TREADY of the bundle stream in this cycle
-//   bool takes_row(cycle)             TREADY of the row stream in this cycle
-//   void bundle(events, cycle)        a bundle was handed over; its event bits
-//   void row_beat(bytes, last, cycle) a row beat was handed over; its valid bytes, end of its row
-//   void reset()                      the queues are reset: rows that are due won't come
-//
-// The first two are called once per cycle, in this order.
+// Add one here, to `make_sink` and to `EmberSinkKind`.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "random.hpp"
+#include "harness.h"
+#include "memories/random.hpp"
 
 namespace ember {
 
@@ -42,43 +35,62 @@ struct PushShape {
     }
 };
 
-// Never waits.
-class IdealSink {
+// The first two are called once per cycle, in this order.
+class Sink {
 public:
-    bool takes_bundle(uint64_t) { return true; }
-    bool takes_row(uint64_t) { return true; }
-    void bundle(uint64_t, uint64_t) {}
-    void row_beat(uint32_t, bool, uint64_t) {}
-    void reset() {}
+    virtual ~Sink() = default;
+
+    // TREADY of the streams in this cycle.
+    virtual bool takes_bundle(uint64_t cycle) = 0;
+    virtual bool takes_row(uint64_t cycle) = 0;
+
+    // A bundle was handed over, with these event bits.
+    virtual void bundle(uint64_t events, uint64_t cycle) = 0;
+
+    // A row beat was handed over: its valid bytes, whether it ends its row.
+    virtual void row_beat(uint32_t bytes, bool last, uint64_t cycle) = 0;
+
+    // The queues are reset: rows that are due won't come.
+    virtual void reset() = 0;
+};
+
+// Never waits.
+class IdealSink final : public Sink {
+public:
+    bool takes_bundle(uint64_t) override { return true; }
+    bool takes_row(uint64_t) override { return true; }
+    void bundle(uint64_t, uint64_t) override {}
+    void row_beat(uint32_t, bool, uint64_t) override {}
+    void reset() override {}
 };
 
 // An in-order core: `token_cycles` for each control token of a bundle, then its operands, scalars
 // first and then its rows, at `bytes_per_cycle`. A bundle thus takes
 // token_cycles * tokens + ceil(operand bytes / bytes_per_cycle) cycles if its rows are there.
-class CoreLikeSink {
+class CoreLikeSink final : public Sink {
 public:
     CoreLikeSink(PushShape pushes, uint64_t token_cycles, uint64_t bytes_per_cycle)
         : pushes_(std::move(pushes)),
           token_cycles_(token_cycles),
           bytes_per_cycle_(bytes_per_cycle) {}
 
-    bool takes_bundle(uint64_t cycle) { return rows_due_ == 0 && free_at_ <= now(cycle); }
+    bool takes_bundle(uint64_t cycle) override { return rows_due_ == 0 && free_at_ <= now(cycle); }
 
     // A beat may start in the cycle in which the bytes before it end.
-    bool takes_row(uint64_t cycle) { return rows_due_ > 0 && free_at_ < now(cycle + 1); }
+    bool takes_row(uint64_t cycle) override { return rows_due_ > 0 && free_at_ < now(cycle + 1); }
 
-    void bundle(uint64_t events, uint64_t cycle) {
+    void bundle(uint64_t events, uint64_t cycle) override {
         const auto tokens = static_cast<uint64_t>(std::popcount(events));
         rows_due_ = pushes_.rows(events);
         free_at_ = now(cycle + token_cycles_ * tokens) + 4 * pushes_.scalars(events);
     }
 
-    void row_beat(uint32_t bytes, bool last, uint64_t cycle) {
+    void row_beat(uint32_t bytes, bool last, uint64_t cycle) override {
         free_at_ = std::max(free_at_, now(cycle)) + bytes;
         if (last) rows_due_--;
     }
 
-    void reset() { rows_due_ = free_at_ = 0; }
+    void reset() override { rows_due_ = free_at_ = 0; }
 
 private:
     // Time is counted in bytes, so that the rest of a cycle isn't lost between two beats.
@@ -99,25 +111,25 @@ struct StallingSinkOptions {
     bool joint;                 // row beats only after the bundle that announces them
 };
 
-class StallingSink {
+class StallingSink final : public Sink {
 public:
     StallingSink(PushShape pushes, const StallingSinkOptions& options)
         : pushes_(std::move(pushes)), options_(options), random_(options.seed) {}
 
-    bool takes_bundle(uint64_t cycle) {
+    bool takes_bundle(uint64_t cycle) override {
         if (frozen_until_ <= cycle && random_.chance(options_.freeze_probability)) {
             frozen_until_ = cycle + options_.freeze_cycles;
         }
         return takes(cycle) && !(options_.joint && rows_due_ > 0);
     }
 
-    bool takes_row(uint64_t cycle) { return takes(cycle) && !(options_.joint && rows_due_ == 0); }
+    bool takes_row(uint64_t cycle) override { return takes(cycle) && !(options_.joint && rows_due_ == 0); }
 
-    void bundle(uint64_t events, uint64_t) { rows_due_ += pushes_.rows(events); }
+    void bundle(uint64_t events, uint64_t) override { rows_due_ += pushes_.rows(events); }
 
-    void row_beat(uint32_t, bool last, uint64_t) { rows_due_ -= last && rows_due_ > 0; }
+    void row_beat(uint32_t, bool last, uint64_t) override { rows_due_ -= last && rows_due_ > 0; }
 
-    void reset() { rows_due_ = 0; }
+    void reset() override { rows_due_ = 0; }
 
 private:
     bool takes(uint64_t cycle) {
@@ -130,5 +142,22 @@ private:
     uint64_t rows_due_ = 0;  // meaningful in joint mode only
     uint64_t frozen_until_ = 0;
 };
+
+inline std::unique_ptr<Sink> make_sink(const EmberSink& choice, const PushShape& pushes) {
+    switch (choice.kind) {
+        case EMBER_CORE_LIKE_SINK:
+            return std::make_unique<CoreLikeSink>(pushes, choice.token_cycles,
+                                                  choice.bytes_per_cycle);
+        case EMBER_STALLING_SINK:
+            return std::make_unique<StallingSink>(
+                pushes, StallingSinkOptions{.seed = choice.seed,
+                                            .stall_probability = choice.stall_probability,
+                                            .freeze_probability = choice.freeze_probability,
+                                            .freeze_cycles = choice.freeze_cycles,
+                                            .joint = choice.joint != 0});
+        default:
+            return std::make_unique<IdealSink>();
+    }
+}
 
 }  // namespace ember

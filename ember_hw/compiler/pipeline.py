@@ -12,14 +12,18 @@ from xdsl.utils.exceptions import VerifyException
 from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.program import OPT_LEVELS
+from ember_hw.compiler.transforms.assign_variables import AssignVariables
 from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTypes
 from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
+from ember_hw.compiler.transforms.count_lanes import CountLanes
+from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
 from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
 from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
 from ember_hw.compiler.transforms.simplify_mem_ops import SimplifyMemOps
+from ember_hw.compiler.transforms.sink_regular_loops import SinkRegularLoops
 from ember_hw.compiler.transforms.slc_to_dlc import SlcToDlc
 from ember_hw.compiler.transforms.slc_vectorizer import SlcVectorizer
 from ember_hw.config import AcceleratorConfig
@@ -78,7 +82,11 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
         Step(2, BufferCompoundTypes(), "slcvec"),
+        Step(2, SinkRegularLoops(), "slcvec"),
+        Step(2, KeepInvariantRows(), "slcvec"),
+        Step(1, CountLanes(), "slcvec"),
         Step(3, ReplaceToVal(), "slcvec"),
+        Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
         Step(0, SlcToDlc(), "dlc"),
     )
     return tuple(step for step in steps if opt_level >= step.opt_level)

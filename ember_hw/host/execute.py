@@ -32,20 +32,21 @@ class Chunk:
 
     Attributes
     ----------
-    events : uint32 (N,)
-        Event bits of each bundle, numbered as `isa.event_bit` says.
-    scalars : uint32 (N, S)
-        Its scalars.
+    events, scalars : uint32 (N,), uint32 (N, S)
+        Event bits of each bundle, numbered as `isa.event_bit` says, and its scalars.
     row_beats : uint8 (T, bus_bytes)
         Beats of rows. A row starts a beat; what follows its end in its last beat is unspecified.
     row_last : bool or uint8 (T,)
         Whether each beat ends its row.
+    row_cycles : uint64 (T,), optional
+        Cycle in which each beat was handed over.
     """
 
     events: NDArray[np.uint32]
     scalars: NDArray[np.uint32]
     row_beats: NDArray[np.uint8]
     row_last: NDArray[Any]
+    row_cycles: NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True)

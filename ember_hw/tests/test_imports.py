@@ -43,7 +43,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 #: The command line starts quickly: outside functions these modules of it import each other and the
 #: errors alone. Its other modules are imported by the command that needs them.
-QUICK = ("ember_hw.cli", "ember_hw.cli.files", "ember_hw.cli.progress")
+QUICK = (
+    "ember_hw.cli",
+    "ember_hw.cli.application",
+    "ember_hw.cli.bench",
+    "ember_hw.cli.files",
+    "ember_hw.cli.first_steps",
+    "ember_hw.cli.hardware",
+    "ember_hw.cli.programs",
+    "ember_hw.cli.progress",
+)
 EAGER_IN_CLI = (*QUICK, "ember_hw.errors")
 
 

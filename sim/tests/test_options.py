@@ -3,13 +3,27 @@ from pathlib import Path
 
 import pytest
 
-from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink, TestMemory, Trace
+from ember_hw.sim.options import (
+    CoreLikeSink,
+    IdealMemory,
+    LinkMemory,
+    Pushes,
+    RandomMemory,
+    StallingSink,
+    TestMemory,
+    Trace,
+)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: IdealMemory(latency_cycles=0), "latency_cycles must be at least 1, not 0"),
+        (lambda: LinkMemory(bytes_per_cycle=0), "bytes_per_cycle must be at least 1, not 0"),
+        (
+            lambda: RandomMemory(latency_cycles=(0, 3)),
+            "latency_cycles must be (least, greatest), from 1 on, not (0, 3)",
+        ),
         (
             lambda: TestMemory(seed=1, latency_cycles=(9, 3)),
             "latency_cycles must be (least, greatest), from 1 on, not (9, 3)",
@@ -55,3 +69,19 @@ from ember_hw.sim.options import CoreLikeSink, IdealMemory, Pushes, StallingSink
 def test_values_out_of_range_are_refused(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (IdealMemory(), "ideal (latency 100 cycles)"),
+        (RandomMemory(), "random (latency 50 to 300 cycles, out of order, seed 1)"),
+        (TestMemory(seed=3), "test (latency 1 to 200 cycles, stalls, seed 3)"),
+        (
+            LinkMemory(),
+            "slow-link (latency 300 cycles, 8 bytes a cycle; 1 us and 2.4 GB/s at 300 MHz)",
+        ),
+    ],
+)
+def test_a_description_names_every_parameter(memory, text):
+    assert memory.describe() == text

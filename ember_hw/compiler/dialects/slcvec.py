@@ -57,6 +57,7 @@ from ember_hw.compiler.dialects.slc import (
     verify_same_type,
     yielded_values,
 )
+from ember_hw.compiler.dialects.slcvec_lanes import FoldKind, FoldKindAttr, FoldOp
 from ember_hw.compiler.dialects.slcvec_streams import (
     BroadcastOp,
     BufStreamOp,
@@ -83,6 +84,9 @@ __all__ = [
     "BroadcastOp",
     "BufStreamOp",
     "ExtractOp",
+    "FoldKind",
+    "FoldKindAttr",
+    "FoldOp",
     "ForOp",
     "FromBufferOp",
     "LoopConfig",
@@ -353,7 +357,8 @@ SLCVEC = Dialect(
         FromBufferOp,
         VecIndvarOp,
         MaskOp,
+        FoldOp,
         VectorizeForOp,
     ],
-    [LoopConfigAttr],
+    [LoopConfigAttr, FoldKindAttr],
 )

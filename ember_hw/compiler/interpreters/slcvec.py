@@ -33,6 +33,7 @@ from ember_hw.compiler.interpreters.values import (
     vector_type,
     zero_lanes,
 )
+from ember_hw.compiler.interpreters.vectors import REDUCTIONS
 from ember_hw.errors import CheckError, UnsupportedError
 
 __all__ = ["SLCVEC", "RowBuffer"]
@@ -241,6 +242,22 @@ def _lane_op(op: slcvec.VecIndvarOp | slcvec.MaskOp, lowering: Lowering) -> Step
         if is_mask:
             values = (frame[lower] <= values) & (values < frame[upper])
         frame[target] = values
+
+    return run
+
+
+@SLCVEC.register(slcvec.FoldOp)
+def _fold(op: slcvec.FoldOp, lowering: Lowering) -> Step:
+    combine = REDUCTIONS[op.kind.data.value]
+    initial, source, mask = lowering.slots(op.operands)
+    target, dtype = lowering.slot(op.result), dtype_of(op.result.type)
+    convert = from_array(op.result.type)
+
+    def run(frame: Frame) -> None:
+        folded = dtype.type(frame[initial])
+        for lane in frame[source][frame[mask]]:
+            folded = combine(folded, lane)
+        frame[target] = convert(folded)
 
     return run
 

@@ -23,7 +23,7 @@ from ember_hw.compiler.interpreters.values import (
 )
 from ember_hw.errors import UnsupportedError
 
-__all__ = ["VECTORS"]
+__all__ = ["REDUCTIONS", "VECTORS"]
 
 VECTORS = Handlers()
 
@@ -154,7 +154,7 @@ def _lane_slots(op: vector.ExtractOp | vector.InsertOp, lowering: Lowering) -> l
     ]
 
 
-_REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "mul": operator.mul,
     "minsi": min,
@@ -173,13 +173,13 @@ _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 def _reduction(op: vector.ReductionOp, lowering: Lowering) -> Step:
     """Fold the lanes in order, from the accumulator if there is one."""
     kind = str(op.kind.data)
-    if kind not in _REDUCTIONS:
+    if kind not in REDUCTIONS:
         raise UnsupportedError(
-            f"kind of vector.reduction must be one of {', '.join(_REDUCTIONS)} to be "
+            f"kind of vector.reduction must be one of {', '.join(REDUCTIONS)} to be "
             f"interpreted, not {kind!r}",
             node=op.name,
         )
-    combine = _REDUCTIONS[kind]
+    combine = REDUCTIONS[kind]
     source, target = lowering.slot(op.vector), lowering.slot(op.dest)
     initial = [] if op.acc is None else [lowering.slot(op.acc)]
     dtype = dtype_of(op.dest.type)

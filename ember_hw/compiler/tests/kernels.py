@@ -20,6 +20,7 @@ _CONSTANTS = """
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
   %D = memref.dim %tab, %c1 : !T
 """
 
@@ -89,6 +90,93 @@ _MULTI = """
           %p = arith.mulf %w, %v : f32
           %n = arith.addf %a, %p : f32
           memref.store %n, %out[%g, %d] : !T
+        }
+      }
+    }
+  }
+"""
+
+_FUSED = """
+  scf.for %i = %c0 to %N step %c1 {
+    %i1 = arith.addi %i, %c1 : index
+    %s = memref.load %off[%i] : !X
+    %e = memref.load %off[%i1] : !X
+    scf.for %p = %s to %e step %c1 {
+      %c = memref.load %idx[%p] : !X
+      %dot = scf.for %d = %c0 to %D step %c1 iter_args(%acc = %f0) -> (f32) {
+        %x = memref.load %tab[%i, %d] : !T
+        %y = memref.load %tab[%c, %d] : !T
+        %m = arith.mulf %x, %y : f32
+        %n = arith.addf %acc, %m : f32
+        scf.yield %n : f32
+      }
+      %ng = arith.negf %dot : f32
+      %ex = math.exp %ng : f32
+      %dn = arith.addf %ex, %f1 : f32
+      %w = arith.divf %f1, %dn : f32
+      scf.for %d = %c0 to %D step %c1 {
+        %y = memref.load %tab[%c, %d] : !T
+        %a = memref.load %out[%i, %d] : !T
+        %m = arith.mulf %w, %y : f32
+        %n = arith.addf %a, %m : f32
+        memref.store %n, %out[%i, %d] : !T
+      }
+    }
+  }
+"""
+
+_TRIPLES = """
+  scf.for %k = %c0 to %N step %c1 {
+    %h = memref.load %hd[%k] : !X
+    %r = memref.load %rl[%k] : !X
+    %t = memref.load %tl[%k] : !X
+    %q = scf.for %d = %c0 to %D step %c1 iter_args(%acc = %f0) -> (f32) {
+      %a = memref.load %tab[%h, %d] : !T
+      %b = memref.load %rel[%r, %d] : !T
+      %c = memref.load %tab[%t, %d] : !T
+      SCORE
+      scf.yield %n : f32
+    }
+    STORE
+  }
+"""
+
+_TRANSE_SCORE = """
+      %x = arith.addf %a, %b : f32
+      %y = arith.subf %x, %c : f32
+      %z = math.absf %y : f32
+      %n = arith.addf %acc, %z : f32
+"""
+_TRANSE_STORE = """
+    %g = arith.negf %q : f32
+    memref.store %g, %out[%k] : !V
+"""
+_DISTMULT_SCORE = """
+      %x = arith.mulf %a, %b : f32
+      %y = arith.mulf %x, %c : f32
+      %n = arith.addf %acc, %y : f32
+"""
+
+_QUERIES = """
+  scf.for %qb = %c0 to %NB step %c1 {
+    %q0 = arith.muli %qb, %BS : index
+    scf.for %s = %c0 to %NS step %c1 {
+      %kb = memref.load %blk[%qb, %s] : !J
+      %k0 = arith.muli %kb, %BS : index
+      %s0 = arith.muli %s, %BS : index
+      scf.for %kk = %c0 to %BS step %c1 {
+        %kr = arith.addi %k0, %kk : index
+        %col = arith.addi %s0, %kk : index
+        scf.for %qi = %c0 to %BS step %c1 {
+          %qr = arith.addi %q0, %qi : index
+          %dot = scf.for %d = %c0 to %D step %c1 iter_args(%acc = %f0) -> (f32) {
+            %x = memref.load %tab[%kr, %d] : !T
+            %y = memref.load %q[%qr, %d] : !T
+            %m = arith.mulf %x, %y : f32
+            %n = arith.addf %acc, %m : f32
+            scf.yield %n : f32
+          }
+          memref.store %dot, %out[%qr, %col] : !T
         }
       }
     }
@@ -209,6 +297,54 @@ def _block_arguments(columns: int, seed: int) -> dict[str, Any]:
     }
 
 
+def _graph_arguments(columns: int, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *LENGTHS]).astype(np.int64)
+    return {
+        "off": offsets,
+        "idx": random.integers(0, len(LENGTHS), int(offsets[-1])),
+        "tab": random.standard_normal((len(LENGTHS), columns)).astype(np.float32),
+        "out": np.zeros((len(LENGTHS), columns), np.float32),
+        "N": len(LENGTHS),
+    }
+
+
+#: Scored triples.
+TRIPLES = 5
+
+
+def _triple_arguments(columns: int, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {
+        "hd": random.integers(0, 7, TRIPLES),
+        "rl": random.integers(0, 3, TRIPLES),
+        "tl": random.integers(0, 7, TRIPLES),
+        "tab": random.standard_normal((7, columns)).astype(np.float32),
+        "rel": random.standard_normal((3, columns)).astype(np.float32),
+        "out": np.zeros(TRIPLES, np.float32),
+        "N": TRIPLES,
+    }
+
+
+def _query_arguments(columns: int, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {
+        "q": random.standard_normal((4, columns)).astype(np.float32),
+        "tab": random.standard_normal((8, columns)).astype(np.float32),
+        "blk": random.integers(0, 4, (2, 3)),
+        "out": np.zeros((4, 6), np.float32),
+        "NB": 2,
+        "NS": 3,
+        "BS": 2,
+    }
+
+
+def _triples(name: str, score: str, store: str) -> Kernel:
+    body = _TRIPLES.replace("SCORE", score.strip()).replace("STORE", store.strip())
+    parameters = "%hd: !X, %rl: !X, %tl: !X, %tab: !T, %rel: !T, %out: !V, %N: index"
+    return _kernel(name, parameters, body, _triple_arguments)
+
+
 EB_SUM = _bag("eb_sum", _SUM)
 SPMM = _bag("spmm", _WEIGHTED_SUM)
 EB_MEAN = _bag("eb_mean", _SUM, _DIVIDE)
@@ -225,4 +361,29 @@ BB_PV = _kernel(
     _BLOCKS,
     _block_arguments,
 )
-KERNELS = (EB_SUM, SPMM, EB_MEAN, EB_MAX, EB_MULTI, BB_PV)
+BB_QK = _kernel(
+    "bb_qk",
+    "%q: !T, %tab: !T, %blk: !J, %out: !T, %NB: index, %NS: index, %BS: index",
+    _QUERIES,
+    _query_arguments,
+)
+FUSEDMM = _kernel(
+    "fusedmm",
+    "%off: !X, %idx: !X, %tab: !T, %out: !T, %N: index",
+    _FUSED,
+    _graph_arguments,
+)
+TRANSE = _triples("transe", _TRANSE_SCORE, _TRANSE_STORE)
+DISTMULT = _triples("distmult", _DISTMULT_SCORE, "memref.store %q, %out[%k] : !V")
+KERNELS = (
+    EB_SUM,
+    SPMM,
+    EB_MEAN,
+    EB_MAX,
+    EB_MULTI,
+    FUSEDMM,
+    TRANSE,
+    DISTMULT,
+    BB_QK,
+    BB_PV,
+)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    DenseIntOrFPElementsAttr,
     IndexType,
-    IntegerType,
     ModuleOp,
     VectorType,
 )
@@ -26,8 +22,15 @@ from ember_hw.compiler.transforms.ir_facts import (
     erase,
     functions,
     refuse,
+    zero_vector,
 )
-from ember_hw.compiler.transforms.lane_ops import CallbackPlan, NotVectorizableError, is_lane_op
+from ember_hw.compiler.transforms.lane_ops import (
+    CallbackPlan,
+    Fold,
+    NotVectorizableError,
+    find_folds,
+    is_lane_op,
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class _Callback:
         self.vectors: dict[SSAValue, SSAValue] = {}
         self.lane0: dict[SSAValue, SSAValue] = {}
         self.mask: SSAValue | None = None
+        self.folds: dict[Operation, Fold] = {}
 
     def vectorize(self) -> None:
         """Rewrite the callback's ops in order."""
@@ -96,9 +100,10 @@ class _Callback:
                 source = op.stream.owner.source
                 target = plan.induction if source is self.loop.induction_variable else plan.lanes
                 target.add(op.value)
-        if not plan.induction and not plan.lanes:
+        if not plan.induction and not plan.lanes and not self.loop.init_args:
             return
         try:
+            plan.folds = self.folds = find_folds(self.loop, self.callback)
             plan.check(self.callback)
         except NotVectorizableError as reason:
             refuse(
@@ -123,6 +128,13 @@ class _Callback:
             Rewriter.insert_op(
                 vector.MaskedStoreOp(op.memref, indices, self._mask(here), value), here
             )
+        elif op in self.folds:
+            fold = self.folds[op]
+            value = self._vector(fold.value, here)
+            new = slcvec.FoldOp(fold.kind, fold.carried, value, self._mask(here))
+            Rewriter.insert_op(new, here)
+            copy_hint(op.results[0], new.result)
+            op.results[0].replace_all_uses_with(new.result)
         elif is_lane_op(op) and any(operand in self.vectors for operand in op.operands):
             new = type(op).create(
                 operands=[self._vector(operand, here) for operand in op.operands],
@@ -149,8 +161,10 @@ class _Callback:
     def _mask(self, here: InsertPoint) -> SSAValue:
         if self.mask is None:
             read = slc.FromStreamOp(self.loop.out_mask)
-            reads = [op for op in self.callback.body.block.ops if isinstance(op, slc.FromStreamOp)]
-            Rewriter.insert_op(read, InsertPoint.after(reads[-1]))
+            block = self.callback.body.block
+            reads = [op for op in block.ops if isinstance(op, slc.FromStreamOp)]
+            place = InsertPoint.after(reads[-1]) if reads else InsertPoint.at_start(block)
+            Rewriter.insert_op(read, place)
             copy_hint(self.loop.out_mask, read.value)
             self.mask = read.value
         return self.mask
@@ -162,13 +176,7 @@ class _Callback:
         return self.vectors[value]
 
     def _zeros(self, element: Attribute) -> SSAValue:
-        lanes = self.loop.lanes
-        if isinstance(element, AnyFloat):
-            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(element, [lanes]), [0.0] * lanes)
-        else:
-            integer = cast(IntegerType[int] | IndexType, element)
-            zeros = DenseIntOrFPElementsAttr.from_list(VectorType(integer, [lanes]), [0] * lanes)
-        return entry_constant(self.function, zeros, "zeros")
+        return entry_constant(self.function, zero_vector(element, self.loop.lanes), "zeros")
 
     def _type(self, element: Attribute) -> VectorType[Attribute]:
         return VectorType(element, [self.loop.lanes])

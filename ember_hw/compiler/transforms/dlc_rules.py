@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
@@ -296,11 +296,11 @@ def _check_pop(pop: dlc.PopOperandOp) -> Iterator[Violation]:
 
 
 def _check_variables(module: ModuleOp) -> Iterator[Violation]:
-    """Check that each register is set at function level above its uses, with one type."""
+    """Check that each register has one type, and that all but rows are set above their uses."""
     for op in module.walk():
         if not isinstance(op, _VARIABLE_OPS):
             continue
-        first = _initial_value(op)
+        first = _initial_value(op) or _row_value(op)
         if first is None:
             message = (
                 f"variable {op.variable} must be set at function level before its use, not unset"
@@ -320,6 +320,24 @@ def _check_variables(module: ModuleOp) -> Iterator[Violation]:
         if found != expected:
             message = f"type of variable {op.variable} must be {expected} as first set, not {found}"
             yield Violation(op, message)
+
+
+def _row_value(op: dlc.GetVarOp | dlc.SetVarOp | dlc.IncrementVarOp) -> dlc.SetVarOp | None:
+    """Return the first `set_var` of a register that holds rows: these have no value to start at."""
+    value = next(iter((*op.results, *op.operands)), None)
+    function = op.parent_op()
+    while function is not None and function.name != "func.func":
+        function = function.parent_op()
+    if function is None or value is None or not isinstance(value.type, MemRefType):
+        return None
+    return next(
+        (
+            other
+            for other in function.walk()
+            if isinstance(other, dlc.SetVarOp) and other.variable == op.variable
+        ),
+        None,
+    )
 
 
 def _initial_value(op: dlc.GetVarOp | dlc.SetVarOp | dlc.IncrementVarOp) -> dlc.SetVarOp | None:

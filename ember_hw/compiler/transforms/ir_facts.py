@@ -7,13 +7,16 @@ from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     StringAttr,
+    VectorType,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -193,6 +196,14 @@ def entry_constant(function: func.FuncOp, value: AnyConstant, name: str) -> SSAV
 def index_constant(function: func.FuncOp, value: int) -> SSAValue:
     """Return the `index` constant at the start of the function."""
     return entry_constant(function, IntegerAttr.from_index_int_value(value), f"c{value}")
+
+
+def zero_vector(element: Attribute, lanes: int) -> DenseIntOrFPElementsAttr:
+    """Return the constant of a vector of zeros."""
+    if isinstance(element, AnyFloat):
+        return DenseIntOrFPElementsAttr.from_list(VectorType(element, [lanes]), [0.0] * lanes)
+    integer = cast(IntegerType[int] | IndexType, element)
+    return DenseIntOrFPElementsAttr.from_list(VectorType(integer, [lanes]), [0] * lanes)
 
 
 def erase(op: Operation) -> None:

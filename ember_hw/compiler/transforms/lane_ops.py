@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith, func, math, memref
 from xdsl.ir import Operation, SSAValue
 
-from ember_hw.compiler.dialects import slc
+from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.transforms.ir_facts import (
     may_alias,
     memref_root,
@@ -39,6 +39,23 @@ _ARITH_LANE_OPS = (
 )
 
 
+_FOLDS: dict[type[Operation], slcvec.FoldKind] = {
+    arith.AddfOp: slcvec.FoldKind.ADD,
+    arith.AddiOp: slcvec.FoldKind.ADD,
+    arith.MulfOp: slcvec.FoldKind.MUL,
+    arith.MuliOp: slcvec.FoldKind.MUL,
+    arith.MaximumfOp: slcvec.FoldKind.MAXIMUMF,
+    arith.MinimumfOp: slcvec.FoldKind.MINIMUMF,
+    arith.MaxnumfOp: slcvec.FoldKind.MAXNUMF,
+    arith.MinnumfOp: slcvec.FoldKind.MINNUMF,
+    arith.MaxSIOp: slcvec.FoldKind.MAXSI,
+    arith.MinSIOp: slcvec.FoldKind.MINSI,
+    arith.AndIOp: slcvec.FoldKind.AND,
+    arith.OrIOp: slcvec.FoldKind.OR,
+    arith.XOrIOp: slcvec.FoldKind.XOR,
+}
+
+
 class NotVectorizableError(Exception):
     """A loop or callback has no vector form; the text says why. Caught by the passes that ask."""
 
@@ -46,6 +63,41 @@ class NotVectorizableError(Exception):
 def is_lane_op(op: Operation) -> bool:
     """Whether the op works lane by lane when its operands are vectors."""
     return isinstance(op, _ARITH_LANE_OPS) or op.name.startswith(f"{math.Math.name}.")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """An op that adds (multiplies, ..) what an iteration computes to a carried value."""
+
+    kind: slcvec.FoldKind
+    carried: SSAValue
+    value: SSAValue
+
+
+def find_folds(loop: slc.ForOp | slcvec.ForOp, callback: slc.CallbackOp) -> dict[Operation, Fold]:
+    """
+    Return the ops of a loop's one callback that fold into its carried values, one of each.
+
+    Raises
+    ------
+    NotVectorizableError
+        A carried value is used or computed in another way.
+    """
+    folds: dict[Operation, Fold] = {}
+    results = dict(zip(callback.res, callback.yielded, strict=True))
+    for carried, yielded in zip(loop.execute_args, loop.yielded, strict=True):
+        op = next((use.operation for use in carried.uses), None)
+        if op is None or not carried.has_one_use() or type(op) not in _FOLDS:
+            raise NotVectorizableError(f"{value_name(carried)} isn't carried for one fold")
+        (result,) = op.results
+        returned = [other for other, value in results.items() if value is result]
+        if returned != [yielded] or not (result.has_one_use() and yielded.has_one_use()):
+            raise NotVectorizableError(f"{value_name(carried)} isn't carried for one fold")
+        (value,) = (operand for operand in op.operands if operand is not carried)
+        folds[op] = Fold(_FOLDS[type(op)], carried, value)
+    if len(folds) != len(results):
+        raise NotVectorizableError("its callback has results")
+    return folds
 
 
 @dataclass
@@ -59,10 +111,13 @@ class CallbackPlan:
         Values in the callback that are the loop's induction variable.
     lanes : set of SSAValue
         Values that become vectors; `check` adds the results computed from them.
+    folds : dict of Operation to Fold
+        Ops that fold lanes into carried values.
     """
 
     induction: set[SSAValue] = field(default_factory=set[SSAValue])
     lanes: set[SSAValue] = field(default_factory=set[SSAValue])
+    folds: dict[Operation, Fold] = field(default_factory=dict[Operation, Fold])
 
     def check(self, callback: slc.CallbackOp) -> None:
         """
@@ -74,14 +129,15 @@ class CallbackPlan:
             An op on the way has no vector form, an access isn't contiguous in the induction
             variable, or a store or a load of stored memory doesn't keep to one cell for each lane.
         """
-        if callback.res:
-            raise NotVectorizableError("its callback has results")
         for op in callback.body.block.ops:
             if op.regions:
                 raise NotVectorizableError(f"its callback holds {op.name!r}")
             if isinstance(op, slc.FromStreamOp | slc.YieldOp):
                 continue
-            if isinstance(op, memref.StoreOp):
+            if op in self.folds:
+                if self.folds[op].value in self.induction:
+                    raise NotVectorizableError(f"{op.name!r} computes with the induction variable")
+            elif isinstance(op, memref.StoreOp):
                 if op.value in self.induction:
                     raise NotVectorizableError("a store writes the induction variable")
                 if not self._is_lane_access(op, op.indices, op.memref):

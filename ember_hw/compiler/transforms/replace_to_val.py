@@ -18,8 +18,10 @@ from ember_hw.compiler.transforms.ir_facts import (
     erase,
     functions,
     host_value,
+    index_constant,
     nest_root,
 )
+from ember_hw.compiler.transforms.rows import is_row_loop
 
 _ARITHMETIC: dict[slc.AluKind, type[arith.AddiOp | arith.SubiOp | arith.MuliOp]] = {
     slc.AluKind.ADD: arith.AddiOp,
@@ -40,9 +42,11 @@ class ReplaceToVal(ModulePass):
 
     The variable of loop U starts at U's lower bound (`dlc.set_var` before the nest). It advances
     once per iteration of U: at the end of U's callback if U is innermost, else at the end of the
-    callback behind U's last inner loop, which is added where there is none, and which also runs for
-    an empty inner loop. Behind a U that isn't the root the variable is set back. Streams that
-    nothing reads any more are erased.
+    callback behind U's last inner loop, which also runs for an empty inner loop. Where there is
+    none, the callback in front of U's first inner loop advances it before anything else, from one
+    step below the lower bound on; where there is none either, one is added behind. Behind a U that
+    isn't the root, or in front of it, the variable is set back. Streams that nothing reads any more
+    are erased.
 
     Running the pass twice is running it once.
     """
@@ -89,7 +93,7 @@ class _Function:
             read.value.replace_all_uses_with(value)
             erase(read)
         for loop, variable in self.variables.items():
-            _maintain(loop, variable)
+            _maintain(self.function, loop, variable)
         dead = (slc.AluStreamOp, slcvec.ExtractOp)
         for op in reversed(list(self.function.walk())):
             if isinstance(op, dead) and not op.result.uses:
@@ -154,44 +158,64 @@ def _loops(stream: SSAValue) -> set[slc.ForOp]:
     return {_loop_of(stream)}
 
 
-def is_row_loop(op: Operation) -> bool:
-    """Whether the op is a vector loop that only fills row buffers: no loop of the access unit."""
-    return isinstance(op, slcvec.ForOp) and any(
-        isinstance(inner, slcvec.ToBufferOp) for inner in op.body.block.ops
-    )
-
-
-def _maintain(loop: slc.ForOp, variable: int) -> None:
+def _maintain(function: func.FuncOp, loop: slc.ForOp, variable: int) -> None:
     """Set, advance and, in an inner loop, reset the variable of a loop."""
     lower, step = host_value(loop.lower_bound), constant(loop.step)
     assert lower is not None, "checked by _is_affine"
     assert step is not None, "checked by _is_affine"
     root = nest_root(loop)
-    Rewriter.insert_op(dlc.SetVarOp(lower, variable), InsertPoint.before(root))
 
     body = loop.body.block
     inner = [
         op for op in body.ops if isinstance(op, slc.ForOp | slcvec.ForOp) and not is_row_loop(op)
     ]
-    if inner:
-        update = _callback_behind(inner[-1])
-    else:
+    first = constant(lower)
+    if not inner:
         update = [op for op in body.ops if isinstance(op, slc.CallbackOp)][-1]
-    _append(update, dlc.IncrementVarOp(variable, step))
-    if loop is not root:
-        _append(_callback_behind(loop), dlc.SetVarOp(lower, variable))
+        _append(update, dlc.IncrementVarOp(variable, step))
+    elif (behind := _callback_behind(inner[-1])) is not None:
+        _append(behind, dlc.IncrementVarOp(variable, step))
+    elif first is not None and (before := _first_callback_before(inner[0])) is not None:
+        lower = index_constant(function, first - step)
+        increment = dlc.IncrementVarOp(variable, step)
+        Rewriter.insert_op(increment, InsertPoint.at_start(before.body.block))
+    else:
+        _append(_new_callback_behind(inner[-1]), dlc.IncrementVarOp(variable, step))
+
+    Rewriter.insert_op(dlc.SetVarOp(lower, variable), InsertPoint.before(root))
+    if loop is root:
+        return
+    reset = dlc.SetVarOp(lower, variable)
+    place = _callback_behind(loop) or _first_callback_before(loop) or _new_callback_behind(loop)
+    _append(place, reset)
 
 
-def _callback_behind(loop: Operation) -> slc.CallbackOp:
-    """Return the last of the callbacks right behind the loop; a new one if there is none."""
+def _callback_behind(loop: Operation) -> slc.CallbackOp | None:
+    """Return the last of the callbacks behind the loop, if no other loop is between them."""
     found: slc.CallbackOp | None = None
     following = loop.next_op
-    while isinstance(following, slc.CallbackOp):
-        found, following = following, following.next_op
-    if found is None:
-        found = slc.CallbackOp()
-        Rewriter.insert_op(found, InsertPoint.after(loop))
+    while isinstance(following, slc.CallbackOp) or (following and is_row_loop(following)):
+        if isinstance(following, slc.CallbackOp):
+            found = following
+        following = following.next_op
     return found
+
+
+def _first_callback_before(loop: Operation) -> slc.CallbackOp | None:
+    """Return the first callback in front of the loop, if no other loop is between them."""
+    found: slc.CallbackOp | None = None
+    above = loop.prev_op
+    while isinstance(above, slc.CallbackOp) or (above and is_row_loop(above)):
+        if isinstance(above, slc.CallbackOp):
+            found = above
+        above = above.prev_op
+    return found
+
+
+def _new_callback_behind(loop: Operation) -> slc.CallbackOp:
+    callback = slc.CallbackOp()
+    Rewriter.insert_op(callback, InsertPoint.after(loop))
+    return callback
 
 
 def _append(callback: slc.CallbackOp, op: Operation) -> None:

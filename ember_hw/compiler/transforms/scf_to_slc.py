@@ -75,7 +75,7 @@ class _Nest:
 
     def convert(self) -> None:
         """Replace the nest."""
-        loop = self._loop(self.root)
+        loop = self._loop(self.root, None)
         Rewriter.insert_op(loop, self.before)
         self.root.detach()
         self.root.erase(safe_erase=False)
@@ -101,7 +101,7 @@ class _Nest:
         copy_hint(value, stream)
         self.streams[value] = stream
 
-    def _loop(self, loop: scf.ForOp) -> slc.ForOp:
+    def _loop(self, loop: scf.ForOp, around: Block | None) -> slc.ForOp:
         if OFFLOAD not in loop.attributes:
             refuse(loop, "loop outside a callback", f"marked {OFFLOAD!r}", "unmarked")
         lower, upper, step = (self._stream(b, loop) for b in (loop.lb, loop.ub, loop.step))
@@ -112,24 +112,27 @@ class _Nest:
             copy_hint(before, after)
             before.replace_all_uses_with(after)
         for op in list(old.ops):
-            block.add_op(self._op(op))
+            block.add_op(self._op(op, block))
         attributes = {name: value for name, value in loop.attributes.items() if name != OFFLOAD}
-        inits = self._execute_values(loop, loop.iter_args)
+        inits = (
+            list(loop.iter_args) if around is None else self._execute_values(around, loop.iter_args)
+        )
         new = slc.ForOp(lower, upper, step, inits, Region(block), attributes)
         for before, after in zip(loop.res, new.res, strict=True):
             copy_hint(before, after)
             before.replace_all_uses_with(after)
         return new
 
-    def _op(self, op: Operation) -> Operation:
+    def _op(self, op: Operation, block: Block) -> Operation:
+        """Return the new form of an op at the end of the block."""
         if isinstance(op, scf.ForOp):
-            return self._loop(op)
+            return self._loop(op, block)
         if isinstance(op, slc.CallbackOp):
             op.detach()
             self._sink_reads(op)
             return op
         if isinstance(op, scf.YieldOp):
-            return slc.YieldOp(*self._execute_values(op, op.operands))
+            return slc.YieldOp(*self._execute_values(block, op.operands))
         new: Operation
         if type(op) in _ALU:
             lhs, rhs = (self._stream(value, op) for value in op.operands)
@@ -146,18 +149,19 @@ class _Nest:
         self._define(op.results[0], new.results[0])
         return new
 
-    def _execute_values(self, user: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
-        result: list[SSAValue] = []
-        for value in values:
-            if value in self.streams:
-                refuse(
-                    user,
-                    f"carried value {value_name(value)}",
-                    "an execute value or a host value",
-                    "a stream",
-                )
-            result.append(value)
-        return result
+    def _execute_values(self, block: Block, values: Iterable[SSAValue]) -> list[SSAValue]:
+        """Return what is carried; a callback at the block's end reads the streams among it."""
+        carried = list(values)
+        streams = [value for value in carried if value in self.streams]
+        if not streams:
+            return carried
+        callback = slc.CallbackOp(
+            [value.type for value in streams], Region(Block([slc.YieldOp(*streams)]))
+        )
+        self._sink_reads(callback)
+        block.add_op(callback)
+        results = dict(zip(streams, callback.res, strict=True))
+        return [results.get(value, value) for value in carried]
 
     def _sink_reads(self, callback: slc.CallbackOp) -> None:
         """Let the callback read each stream that it uses, once, at its start."""

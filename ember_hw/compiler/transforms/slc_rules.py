@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
@@ -112,7 +112,7 @@ def _check_body_order(loop: slc.ForOp | slcvec.ForOp) -> Iterator[Violation]:
 
 
 def _check_execute_values(op: Operation, values: tuple[SSAValue, ...]) -> Iterator[Violation]:
-    """Check that execute values stay on the execute side: callbacks, `init_args`, yields."""
+    """Check that execute values stay off the access side: callbacks, `init_args`, yields, host."""
     for value in values:
         for use in value.uses:
             if not _is_execute_use(use):
@@ -128,6 +128,9 @@ def _is_execute_use(use: Use) -> bool:
     if _callback_around(user) is not None or isinstance(
         user, slc.YieldOp | slcvec.YieldOp | scf.YieldOp
     ):
+        return True
+    if isinstance(user.parent_op(), func.FuncOp) and not isinstance(user, STREAM_OPS + LOOPS):
+        # The host takes over what a whole nest has computed.
         return True
     if isinstance(user, slc.ForOp | scf.ForOp):
         return use.index >= 3

@@ -84,7 +84,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     is_host,
     refuse,
 )
-from ember_hw.compiler.transforms.replace_to_val import is_row_loop
+from ember_hw.compiler.transforms.rows import is_row_loop
 from ember_hw.compiler.transforms.scf_to_slc import read_order
 
 
@@ -203,7 +203,7 @@ class _Nest:
                 if waiting:
                     self.cases.insert(before, _Case(last, dlc.Event.BEGIN, waiting))
                     waiting = []
-            elif isinstance(op, slcvec.ForOp):
+            elif isinstance(op, slc.ForOp | slcvec.ForOp):
                 self._rows(op)
             elif not isinstance(op, slc.CallbackOp):
                 self._stream(op)
@@ -263,19 +263,20 @@ class _Nest:
         indices = [self._map(index, op) for index in op.indices]
         return slcvec.MemStreamOp(op.memref, indices, loop.lanes, nontemporal=op.is_nontemporal)
 
-    def _rows(self, loop: slcvec.ForOp) -> None:
+    def _rows(self, loop: slc.ForOp | slcvec.ForOp) -> None:
         """Add the row streams of a loop that fills buffers."""
-        _check_vector_loop(loop)
+        if isinstance(loop, slcvec.ForOp):
+            _check_vector_loop(loop)
         length = host_value(loop.upper_bound)
         if length is None:
             refuse(loop, "length of a row", "a host value", f"one of type {loop.upper_bound.type}")
         for op in loop.body.block.ops:
-            if isinstance(op, slcvec.MemStreamOp | slcvec.YieldOp):
+            if isinstance(op, slc.MemStreamOp | slcvec.MemStreamOp | slc.YieldOp | slcvec.YieldOp):
                 continue
             if not isinstance(op, slcvec.ToBufferOp) or not isinstance(
-                op.stream.owner, slcvec.MemStreamOp
+                op.stream.owner, slc.MemStreamOp | slcvec.MemStreamOp
             ):
-                rule = "a vector stream or its slcvec.to_buffer"
+                rule = "a memory stream or its slcvec.to_buffer"
                 refuse(op, "op of a loop that fills rows", rule, repr(op.name))
             source = op.stream.owner
             indices = [self._map(index, source) for index in source.indices[:-1]]

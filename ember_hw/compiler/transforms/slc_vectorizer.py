@@ -8,29 +8,31 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    IndexType,
     ModuleOp,
     StringAttr,
     VectorType,
     i1,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
-from ember_hw.compiler.dialects.stream_types import VECTOR_LENGTHS
+from ember_hw.compiler.dialects.stream_types import VECTOR_LENGTHS, vector_stream
 from ember_hw.compiler.transforms.ir_facts import (
     REMARK,
     constant,
     copy_hint,
     entry_constant,
     functions,
+    host_value,
     index_constant,
     nest_root,
     unit_inner_stride,
     value_name,
 )
-from ember_hw.compiler.transforms.lane_ops import CallbackPlan, NotVectorizableError
+from ember_hw.compiler.transforms.lane_ops import CallbackPlan, NotVectorizableError, find_folds
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,13 @@ class SlcVectorizer(ModulePass):
     """
     Turn innermost loops into vector loops of `vector_length` lanes.
 
-    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, it carries no execute
-    values, its induction variable is only the last index of memory streams of unit inner stride or
-    an index in its one callback, and the callback has a vector form: every store has the
-    induction variable as its last and only its last index, every other access of that memref is at
-    the same place, and what is computed from vectors has a lane form. The whole legality is decided
-    here, so `callback-vectorizer` never has to undo a loop.
+    Accepts `slc` from `scf-to-slc`. A loop qualifies if its step is 1, its bounds are host values,
+    its induction variable is only the last index of memory streams of unit inner stride or an index
+    in its one callback, and the callback has a vector form: every store has the induction variable
+    as its last and only its last index, every other access of that memref is at the same place, and
+    what is computed from vectors has a lane form. What the loop carries are reductions: one add,
+    mul, max, min, and, or, xor of the carried value and what an iteration computes. The whole
+    legality is decided here, so `callback-vectorizer` never has to undo a loop.
 
     The step becomes `vector_length`, the mask all true, memory streams of the induction variable
     vector streams. The callback stays scalar behind `slcvec.tmp_vec_stream_cast`s, which
@@ -86,13 +89,13 @@ class SlcVectorizer(ModulePass):
 
 def _check(loop: slc.ForOp) -> None:
     """Raise `NotVectorizableError` unless the loop qualifies."""
-    if loop.init_args:
-        raise NotVectorizableError("it carries execute values")
     if constant(loop.step) != 1:
         raise NotVectorizableError("its step isn't 1")
     if not isinstance(loop.lower_bound.type, slc.StreamType):
         raise NotVectorizableError("its bounds aren't streams")
     vectors: set[SSAValue] = {loop.induction_variable}
+    if host_value(loop.lower_bound) is None or host_value(loop.upper_bound) is None:
+        raise NotVectorizableError("its bounds aren't known to the host")
     for use in loop.induction_variable.uses:
         user = use.operation
         if isinstance(user, slc.FromStreamOp):
@@ -109,7 +112,7 @@ def _check(loop: slc.ForOp) -> None:
     callbacks = [op for op in loop.body.block.ops if isinstance(op, slc.CallbackOp)]
     if len(callbacks) != 1:
         raise NotVectorizableError(f"it has {len(callbacks) or 'no'} callbacks")
-    plan = CallbackPlan()
+    plan = CallbackPlan(folds=find_folds(loop, callbacks[0]))
     for op in callbacks[0].body.block.ops:
         if isinstance(op, slc.FromStreamOp) and op.stream is loop.induction_variable:
             plan.induction.add(op.value)
@@ -124,11 +127,20 @@ def _vectorize(function: func.FuncOp, loop: slc.ForOp, lanes: int) -> None:
     mask = slc.ToStreamOp(entry_constant(function, full, "all"))
     Rewriter.insert_op([step, mask], InsertPoint.before(nest_root(loop)))
 
-    new = slcvec.ForOp(loop.lower_bound, loop.upper_bound, step, mask, lanes)
+    streams = vector_stream(lanes, IndexType()), vector_stream(lanes, i1)
+    block = Block(arg_types=[*streams, *(value.type for value in loop.init_args)])
+    terminator = slcvec.YieldOp(*loop.yielded)
+    block.add_op(terminator)
+    new = slcvec.ForOp(
+        loop.lower_bound, loop.upper_bound, step, mask, lanes,
+        init_args=loop.init_args, body=Region(block),
+    )  # fmt: skip
     copy_hint(loop.induction_variable, new.induction_variable)
     new.out_mask.name_hint = "mask"
-    block, terminator = new.body.block, new.body.block.last_op
-    assert terminator is not None
+    olds, news = (*loop.execute_args, *loop.res), (*new.execute_args, *new.res)
+    for old, value in zip(olds, news, strict=True):
+        copy_hint(old, value)
+        old.replace_all_uses_with(value)
     for op in list(loop.body.block.ops):
         if isinstance(op, slc.YieldOp):
             continue

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ember_hw.compiler.program import Callback
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Microcode, event_bit
 from ember_hw.sim.options import (
+    MEMORIES,
     CoreLikeSink,
-    IdealMemory,
     IdealSink,
     Memory,
     Pushes,
     Sink,
     StallingSink,
-    TestMemory,
 )
 
-_MEMORIES: dict[str, Callable[[], Memory]] = {"ideal": IdealMemory}
 _SINKS: dict[str, Callable[[Pushes], Sink]] = {
     "ideal": lambda pushes: IdealSink(),
     "core-like": lambda pushes: CoreLikeSink(pushes=pushes),
@@ -37,10 +35,10 @@ def memory_model(memory: Any) -> Memory:
         `memory` is neither a name nor a model.
     """
     if isinstance(memory, str):
-        if memory not in _MEMORIES:
-            raise ValueError(f"memory must be one of {', '.join(_MEMORIES)}, not {memory!r}")
-        return _MEMORIES[memory]()
-    if not isinstance(memory, IdealMemory | TestMemory):
+        if memory not in MEMORIES:
+            raise ValueError(f"memory must be one of {', '.join(MEMORIES)}, not {memory!r}")
+        return MEMORIES[memory]
+    if not isinstance(memory, get_args(Memory)):
         raise TypeError(f"memory must be a name or a memory model, not {type(memory).__name__}")
     return memory
 

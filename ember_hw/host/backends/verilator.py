@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from numpy.typing import NDArray
+
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
@@ -35,7 +37,7 @@ from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
 from ember_hw.rtl.layouts import tag_bits
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
-from ember_hw.sim.options import IdealMemory, Pushes, Trace
+from ember_hw.sim.options import DramMemory, LinkMemory, Pushes, Trace
 
 #: Reads of STATUS that a reset may take; each takes several cycles, buffers are cleared in 4,096.
 _RESET_POLLS = 4096
@@ -56,6 +58,8 @@ class Backend:
         Build the fast model; the other one builds in half the time and runs several times slower.
     max_idle_cycles : int
         Cycles without any handshake after which a run is given up.
+    record_reads : bool
+        Keep the read bursts of each launch for `reads`.
     trace : Trace, optional
         Window of each launch to write; the file holds the latest launch, also one that failed. The
         model is built with tracing, which makes it slower.
@@ -81,6 +85,7 @@ class Backend:
         seed: int = 1,
         optimise: bool = True,
         max_idle_cycles: int = 100_000,
+        record_reads: bool = False,
         trace: Trace | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
@@ -89,12 +94,8 @@ class Backend:
         self._make_sink = sink_model(sink)
         self._seed = seed
         self.max_idle_cycles = max_idle_cycles
-        latency = self._memory.latency_cycles
-        self.memory = (
-            f"{self._memory.name} (latency {latency} cycles)"
-            if isinstance(self._memory, IdealMemory)
-            else self._memory.name
-        )
+        self._record_reads = record_reads
+        self.memory = self._memory.describe()
         self.sink = self._make_sink(Pushes()).name
         self.cycles: int | None = 0
         self._trace = trace
@@ -132,6 +133,9 @@ class Backend:
                 model.map_region(region.data, region.base)
             self._write_microcode(model, launch.microcode.encode())
             self._open_trace(model)
+            if self._record_reads:
+                model.record_reads(False)  # forgets those of the launch before
+                model.record_reads()
             model.write_register(CONTROL.address, CONTROL_START)
             while not has_ended:
                 result = model.run(max_idle_cycles=self.max_idle_cycles)
@@ -142,7 +146,7 @@ class Backend:
                     self._check_state(model)
                     has_ended = True
                 events, scalars = unpack_bundles(result.bundles, self.config)
-                yield Chunk(events, scalars, result.row_beats, result.row_last)
+                yield Chunk(events, scalars, result.row_beats, result.row_last, result.row_cycles)
         except SimulationError:
             # A model that failed is of no further use; the next launch opens another.
             self.close()
@@ -154,14 +158,27 @@ class Backend:
                     self._reset(model)
 
     def facts(self) -> dict[str, Any]:
-        """Return the hardware's counters."""
+        """Return the hardware's counters, and the clock where the memory model states one."""
         model = self._open_model()
         values: dict[Counter, int] = {}
         for counter in Counter:
             address = counter_address(counter)
             low = model.read_register(address)  # latches the high word
             values[counter] = low | model.read_register(address + 4) << 32
-        return counted(values)
+        facts = counted(values)
+        if isinstance(self._memory, DramMemory | LinkMemory):
+            facts["clock_mhz"] = self._memory.unit_mhz
+        return facts
+
+    def reads(self, channel: int = 0) -> NDArray[Any]:
+        """Return the latest launch's read bursts of one port; none without `record_reads`.
+
+        Returns
+        -------
+        READ_DTYPE (N,)
+            What `ember_hw.sim.memory_library.replay` bounds.
+        """
+        return self._open_model().reads(channel)
 
     def close(self) -> None:
         """Free the model."""

@@ -169,7 +169,7 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   }
   func.return
 }
-// CHECK: ember.remark = "not buffered: it doesn't hold exactly one callback without results"
+// CHECK: ember.remark = "not buffered: it doesn't hold exactly one callback"
 
 // -----
 
@@ -246,25 +246,3 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   func.return
 }
 // CHECK: ember.remark = "not buffered: its callback reads the induction or mask vector"
-
-// -----
-
-func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %k: memref<?xi64>, %p: i1, %f: f32) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c3 = arith.constant 3 : index
-  %c4 = arith.constant 4 : index
-  %all = arith.constant dense<true> : vector<4xi1>
-  %some = arith.constant dense<[true, false, true, true]> : vector<4xi1>
-  %zeros = arith.constant dense<0.0> : vector<4xf32>
-  %z = slc.to_stream %c0 : index to !slc.stream<index>
-  %u = slc.to_stream %c1 : index to !slc.stream<index>
-  %v4 = slc.to_stream %c4 : index to !slc.stream<index>
-  slc.for %r = %c0 to %n step %c1 : index -> !slc.stream<index> {
-    %q = slcvec.for<4>(%d xx %m) = %c0 to %n step %c4 mask %all init_args(%s = %f) -> (f32) : (index xx vector<4xi1>) -> (!slc.stream<vector<4xindex>> xx !slc.stream<vector<4xi1>>) {
-      slcvec.yield %s : f32
-    } {loopConfig = #slcvec<loop_config bcast>}
-  }
-  func.return
-}
-// CHECK: ember.remark = "not buffered: it carries execute values"

@@ -112,10 +112,10 @@ func.func @f(%n: index, %m: memref<?xf32>, %t: memref<?x?xf32>, %s: !slc.stream<
   %r = slc.for %i = %c0 to %n step %c1 init_args(%a = %c0) -> (index) : index -> !slc.stream<index> {
     slc.yield %a : index
   }
-  %q = arith.addi %r, %c1 : index
+  %q = slc.to_stream %r : index to !slc.stream<index>
   func.return
 }
-// CHECK: error: 'slc.for' (%r, {{.*}}): execute value %r must be used in callbacks, init_args and yields, not by arith.addi
+// CHECK: error: 'slc.for' (%r, {{.*}}): execute value %r must be used in callbacks, init_args and yields, not by slc.to_stream
 
 // -----
 

@@ -35,16 +35,3 @@ func.func @execute_value(%n: index, %m: memref<?xf32>) {
   func.return
 }
 // CHECK: error: operand %k of the access slice must be a stream or a host value, not an execute value (op 'memref.load' in function 'execute_value')
-
-// -----
-
-func.func @carried_stream(%n: index, %m: memref<?xindex>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%k = %c0) -> (index) {
-    %v = memref.load %m[%i] : memref<?xindex>
-    scf.yield %v : index
-  } {ember.offload}
-  func.return
-}
-// CHECK: error: carried value %v must be an execute value or a host value, not a stream (op 'scf.yield' in function 'carried_stream')

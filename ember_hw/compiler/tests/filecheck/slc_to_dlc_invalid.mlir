@@ -266,4 +266,4 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   }
   func.return
 }
-// CHECK: error: op of a loop that fills rows must be a vector stream or its slcvec.to_buffer, not 'slc.callback' (op 'slc.callback' in function 'f')
+// CHECK: error: op of a loop that fills rows must be a memory stream or its slcvec.to_buffer, not 'slc.callback' (op 'slc.callback' in function 'f')

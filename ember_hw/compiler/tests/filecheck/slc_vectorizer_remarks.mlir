@@ -17,6 +17,22 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
 
 // -----
 
+func.func @f(%n: index, %x: memref<?xf32>, %o: memref<?xindex>, %y: memref<?xf32>) attributes {ember.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %e = memref.load %o[%i] : memref<?xindex>
+    scf.for %j = %c0 to %e step %c1 {
+      %v = memref.load %x[%j] : memref<?xf32>
+      memref.store %v, %y[%j] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK: {ember.remark = "not vectorised: its bounds aren't known to the host"}
+
+// -----
+
 func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32>, %u: memref<?x?xf32>) attributes {ember.noalias} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -24,13 +40,13 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   %f0 = arith.constant 0.0 : f32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %f0) -> (f32) {
     %v = memref.load %x[%i] : memref<?xf32>
-    %a = arith.addf %s, %v : f32
+    %a = arith.divf %s, %v : f32
     scf.yield %a : f32
   }
   memref.store %r, %y[%c0] : memref<?xf32>
   func.return
 }
-// CHECK: {ember.remark = "not vectorised: it carries execute values"}
+// CHECK: {ember.remark = "not vectorised: %s isn't carried for one fold"}
 
 // -----
 

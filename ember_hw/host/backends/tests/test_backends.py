@@ -12,12 +12,19 @@ from ember_hw.host.tests.programs import bag_program
 from ember_hw.isa import Event, event_bit
 from ember_hw.sim.options import CoreLikeSink, IdealMemory, IdealSink, Pushes
 
+MEMORY_NAMES = "ideal, random, ecpix5-ddr3, ulx3s-sdram, ddr4-2400, hbm2-pc, slow-link"
+
 
 def test_names_stand_for_models() -> None:
     pushes = Pushes(scalars_per_event=(1,))
     assert memory_model("ideal") == IdealMemory()
     assert sink_model("ideal")(pushes) == IdealSink()
     assert sink_model("core-like")(pushes) == CoreLikeSink(pushes=pushes)
+
+
+def test_every_memory_has_its_own_name() -> None:
+    for name in MEMORY_NAMES.split(", "):
+        assert memory_model(name).name == name
 
 
 def test_models_stand_for_themselves() -> None:
@@ -29,7 +36,7 @@ def test_models_stand_for_themselves() -> None:
 @pytest.mark.parametrize(
     ("model", "given", "error", "message"),
     [
-        (memory_model, "dram", ValueError, "memory must be one of ideal, not 'dram'"),
+        (memory_model, "dram", ValueError, f"memory must be one of {MEMORY_NAMES}, not 'dram'"),
         (memory_model, 100, TypeError, "memory must be a name or a memory model, not int"),
         (sink_model, "core", ValueError, "sink must be one of ideal, core-like, not 'core'"),
         (sink_model, None, TypeError, "sink must be a name or a sink, not NoneType"),
@@ -44,7 +51,7 @@ def test_unknown_models_are_refused(
 
 def test_interpreter_refuses_unknown_models_too() -> None:
     config = bag_program(np.zeros((1, 1), np.float32)).config
-    with pytest.raises(ValueError, match=r"^memory must be one of ideal, not 'dram'$"):
+    with pytest.raises(ValueError, match=rf"^memory must be one of {MEMORY_NAMES}, not 'dram'$"):
         Backend(config, memory="dram")
     with pytest.raises(ValueError, match=r"^sink must be one of ideal, core-like, not 'core'$"):
         Backend(config, sink="core")

@@ -1,0 +1,1 @@
+"""What `bench area` needs: tools of the ECP5, a top of few pins, cells by block."""

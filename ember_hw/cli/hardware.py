@@ -1,0 +1,90 @@
+"""The commands at the hardware's level: `verilog`, `asm` and `disasm`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ember_hw.cli.application import Config, app, examples
+from ember_hw.cli.files import read_config
+from ember_hw.cli.progress import Steps, notes
+
+
+@app.command(epilog=examples("ember-hw verilog -o rtl/", "ember-hw verilog -c mine.json -o rtl/"))
+def verilog(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
+    config: Config = "default",
+) -> None:
+    """Write the access unit as Verilog.
+
+    The top has flat AXI names; the config it was made for lies beside it.
+    """
+    parameters = read_config(config)
+    with Steps() as step:
+        step("converting Amaranth to Verilog")
+        from ember_hw.rtl.emit_verilog import TOP_NAME, emit_verilog
+
+        text = emit_verilog(parameters)
+    output.mkdir(parents=True, exist_ok=True)
+    written = {
+        f"{TOP_NAME}.v": text,
+        "config.json": json.dumps(parameters.to_dict(), indent=2) + "\n",
+    }
+    for name, content in written.items():
+        (output / name).write_text(content)
+        typer.echo(str(output / name))
+
+
+@app.command(epilog=examples("ember-hw asm bag.txt -o bag.bin --config tiny"))
+def asm(
+    source: Annotated[
+        Path, typer.Argument(help="Text of a microcode.", exists=True, dir_okay=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the words go.")],
+    config: Config = "default",
+) -> None:
+    """Assemble microcode.
+
+    Text in, little-endian 32-bit words out.
+    """
+    import numpy as np
+
+    from ember_hw.isa import assemble
+
+    words = assemble(source.read_text(), read_config(config)).encode()
+    output.write_bytes(np.array(words, dtype="<u4").tobytes())
+    notes.print(f"{output}: {len(words)} words")
+
+
+@app.command(
+    epilog=examples("ember-hw disasm bag.ember", "ember-hw disasm bag.bin --config tiny > bag.txt")
+)
+def disasm(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A program, or words of a microcode.", exists=True, dir_okay=False),
+    ],
+    config: Config = "default",
+) -> None:
+    """Disassemble microcode.
+
+    --config is that of bare words; a program knows its own.
+    """
+    import zipfile
+
+    from ember_hw.compiler.program import Program
+    from ember_hw.errors import AssemblyError
+    from ember_hw.isa import Microcode, disassemble
+
+    if zipfile.is_zipfile(source):
+        microcode = Program.load(source).microcode
+    else:
+        content = source.read_bytes()
+        if len(content) % 4:
+            raise AssemblyError(f"{source} must hold whole 32-bit words, not {len(content)} bytes")
+        words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
+        microcode = Microcode.decode(words, read_config(config))
+    typer.echo(disassemble(microcode), nl=False)

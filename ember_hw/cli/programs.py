@@ -1,0 +1,176 @@
+"""The commands that make programs and run them: `compile` and `run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ember_hw.cli.application import (
+    Config,
+    Json,
+    Latency,
+    Memory,
+    OptLevel,
+    Sink,
+    app,
+    examples,
+    print_json,
+)
+from ember_hw.cli.files import load_model, read_arrays, read_config
+from ember_hw.cli.progress import Steps
+
+
+@app.command(
+    "compile",
+    epilog=examples(
+        "ember-hw compile model.py:bag -o bag.ember",
+        "ember-hw compile model.py:bag -o bag.ember --inputs request.npz --seed 7 -O 2",
+    ),
+)
+def compile_(
+    model: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="A module in a file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the program goes.")],
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Example inputs, an .npz with one array for each in order; "
+            "otherwise FILE.py's `example_inputs`.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seeds torch before FILE.py runs; the program and its reports name it."),
+    ] = None,
+    opt_level: OptLevel = 3,
+    config: Config = "default",
+    as_json: Json = False,
+) -> None:
+    """Compile a PyTorch module to a program."""
+    parameters = read_config(config)
+    with Steps() as step:
+        step(f"loading {model}")
+        from dataclasses import replace
+
+        import ember_hw
+
+        module, calls = load_model(model, seed)
+        if inputs is not None:
+            calls = tuple(read_arrays(inputs).values())
+        step("compiling")
+        program = ember_hw.compile(module, calls, opt_level=opt_level, config=parameters)
+        program = replace(program, seed=seed)
+        step(f"writing {output}")
+        program.save(output)
+    facts = {
+        "program": str(output),
+        "bytes": output.stat().st_size,
+        "seed": seed,
+        "opt_level": program.opt_level,
+        "config": program.config.name,
+        "inputs": program.model.get("input_names", []),
+        "microcode_words": len(program.microcode.encode()),
+        "ir_lines": {level: len(text.splitlines()) for level, text in program.ir.items()},
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        for name, value in facts.items():
+            typer.echo(f"{name.replace('_', ' '):<24}{value}")
+
+
+@app.command(
+    epilog=examples(
+        "ember-hw run bag.ember --inputs request.npz --backend verilator --verify",
+        "ember-hw run bag.ember --inputs request.npz -b interpreter -o pooled.npy --json",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --latency 400 --sink core-like",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --trace run.vcd --trace-end 500",
+    )
+)
+def run(
+    program: Annotated[
+        Path, typer.Argument(help="What `compile` wrote.", exists=True, dir_okay=False)
+    ],
+    inputs: Annotated[
+        Path,
+        typer.Option(
+            help="An .npz: arrays with the names of the module's inputs, or unnamed ones in order.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ],
+    backend: Annotated[str, typer.Option("--backend", "-b", help="interpreter or verilator.")],
+    memory: Memory = "ideal",
+    latency: Latency = None,
+    sink: Sink = "ideal",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the pooled rows go, an .npy.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare with the reference.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Where a trace of every signal goes, a .vcd; needs a slower model."),
+    ] = None,
+    trace_start: Annotated[
+        int | None,
+        typer.Option(help="First cycle of the trace, from the program's start.", show_default="0"),
+    ] = None,
+    trace_end: Annotated[
+        int | None,
+        typer.Option(help="Cycle before which it ends.", show_default="1,000 after the first"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a program on a backend and report.
+
+    With --verify a difference from the reference is an error.
+    """
+    from ember_hw.cli.machine import choose_memory, choose_trace
+
+    chosen = choose_memory(memory, latency)
+    options = choose_trace(trace, trace_start, trace_end)
+    with Steps() as step:
+        step(f"reading {program}")
+        import numpy as np
+
+        import ember_hw
+        from ember_hw.host.launch import make_request
+
+        loaded = ember_hw.load(program)
+        arrays: Any = read_arrays(inputs)
+        if all(name.startswith("arr_") for name in arrays):  # what numpy calls unnamed ones
+            arrays = tuple(arrays.values())
+        request = make_request(loaded, arrays)  # a wrong one is refused before a model is built
+        step(f"opening {backend} (a model is built once on a machine)")
+        with ember_hw.open_device(
+            backend,
+            config=loaded.config,
+            memory=chosen,
+            sink=sink,
+            progress=step.detail,
+            **options,
+        ) as device:
+            step("running")
+            pooled = device.run(loaded, arrays, progress=step.reached)
+            report = device.report
+        facts = report.to_dict()
+        if output is not None:
+            step(f"writing {output}")
+            np.save(output, pooled)
+        if verify:
+            step("comparing with the reference")
+            from ember_hw.host.reference import count_mismatches, exact
+
+            (table,) = loaded.tables.values()
+            facts["mismatches"] = count_mismatches(pooled, exact(table, request))
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo(str(report))
+        if verify:
+            typer.echo(f"{'exact reference':<24}{facts['mismatches']} of {len(pooled)} bags differ")
+    if facts.get("mismatches"):
+        raise typer.Exit(1)

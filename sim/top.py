@@ -1,0 +1,300 @@
+"""The simulation's top module and the C++ that reaches its ports, written for a `ModelShape`.
+
+The top holds the access unit, or the cluster of them, with every input behind a register. The
+harness decides a cycle's inputs before the edge that begins the cycle, so the unit sees them in
+that very cycle. No logic hangs on a top-level input this way, and Verilator evaluates all of it
+once a cycle, at the edge, instead of three times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .build import ModelShape
+
+TOP_NAME = "simulation_top"
+
+
+@dataclass(frozen=True)
+class _Port:
+    """A port of the unit: its name and width, and the width by which C++ sees it.
+
+    An input of the unit is registered; an unconnected output isn't seen at all.
+    """
+
+    name: str
+    bits: int
+    is_input: bool = False
+    seen_bits: int | None = None
+    constant: str | None = None
+    is_unconnected: bool = False
+
+    @property
+    def outer_bits(self) -> int:
+        return self.bits if self.seen_bits is None else self.seen_bits
+
+
+def _in(name: str, bits: int = 1, seen_bits: int | None = None) -> _Port:
+    return _Port(name, bits, is_input=True, seen_bits=seen_bits)
+
+
+def _out(name: str, bits: int = 1, seen_bits: int | None = None) -> _Port:
+    return _Port(name, bits, seen_bits=seen_bits)
+
+
+def _constant(name: str, value: str) -> _Port:
+    return _Port(name, 0, constant=value)
+
+
+def _unconnected(name: str) -> _Port:
+    return _Port(name, 0, is_unconnected=True)
+
+
+def _register_ports(shape: ModelShape) -> list[_Port]:
+    bits = shape.register_address_bits
+    return [
+        _in("s_axil_awaddr", bits, 32),
+        _constant("s_axil_awprot", "3'd0"),
+        _in("s_axil_awvalid"),
+        _out("s_axil_awready"),
+        _in("s_axil_wdata", 32),
+        _constant("s_axil_wstrb", "4'hf"),
+        _in("s_axil_wvalid"),
+        _out("s_axil_wready"),
+        _out("s_axil_bresp", 2),
+        _out("s_axil_bvalid"),
+        _in("s_axil_bready"),
+        _in("s_axil_araddr", bits, 32),
+        _constant("s_axil_arprot", "3'd0"),
+        _in("s_axil_arvalid"),
+        _out("s_axil_arready"),
+        _out("s_axil_rdata", 32),
+        _out("s_axil_rresp", 2),
+        _out("s_axil_rvalid"),
+        _in("s_axil_rready"),
+    ]
+
+
+def _channel_ports(shape: ModelShape, prefix: str, data_bytes: int, id_bits: int) -> list[_Port]:
+    unused = ["lock", "cache", "prot", *(["qos"] if shape.length_bits == 8 else [])]  # not in AXI3
+    return [
+        _out(f"{prefix}_arid", id_bits, 32),
+        _out(f"{prefix}_araddr", shape.address_bits, 64),
+        _out(f"{prefix}_arlen", shape.length_bits, 8),
+        _out(f"{prefix}_arsize", 3),
+        _out(f"{prefix}_arburst", 2),
+        *(_unconnected(f"{prefix}_ar{name}") for name in unused),
+        _out(f"{prefix}_arvalid"),
+        _in(f"{prefix}_arready"),
+        _in(f"{prefix}_rid", id_bits, 32),
+        _in(f"{prefix}_rdata", 8 * data_bytes),
+        _in(f"{prefix}_rresp", 2),
+        _in(f"{prefix}_rlast"),
+        _in(f"{prefix}_rvalid"),
+        _out(f"{prefix}_rready"),
+    ]
+
+
+def _unit_ports(shape: ModelShape, number: str) -> list[_Port]:
+    bundle, row = f"m_axis_bundle{number}", f"m_axis_row{number}"
+    return [
+        _out(f"{bundle}_tdata", 8 * shape.bundle_bytes),
+        _out(f"{bundle}_tvalid"),
+        _in(f"{bundle}_tready"),
+        _out(f"{bundle}_tlast"),
+        _out(f"{row}_tdata", 8 * shape.bus_bytes),
+        _out(f"{row}_tkeep", shape.bus_bytes, 64),
+        _out(f"{row}_tvalid"),
+        _in(f"{row}_tready"),
+        _out(f"{row}_tlast"),
+    ]
+
+
+def _input_ports(shape: ModelShape, number: str) -> list[_Port]:
+    prefix = f"s_axis_index{number}"
+    return [
+        _in(f"{prefix}_tdata", 8 * shape.input_bytes),
+        _in(f"{prefix}_tdest", shape.input_dest_bits, 32),
+        _in(f"{prefix}_tvalid"),
+        _out(f"{prefix}_tready"),
+    ]
+
+
+def _ports(shape: ModelShape) -> list[_Port]:
+    ports = _register_ports(shape)
+    ports += [_out(name, shape.units, 64) for name in ("m_axis_aresetn", "irq")]
+    for prefix, data_bytes, id_bits in shape.channels:
+        ports += _channel_ports(shape, prefix, data_bytes, id_bits)
+    for number in shape.unit_numbers:
+        ports += _unit_ports(shape, number)
+        if shape.input_bytes:
+            ports += _input_ports(shape, number)
+    return ports
+
+
+def _range(bits: int) -> str:
+    return f"[{bits - 1}:0] " if bits > 1 else ""
+
+
+def top_verilog(shape: ModelShape) -> str:
+    """Return the Verilog of the top module."""
+    ports = _ports(shape)
+    seen = [port for port in ports if port.constant is None and not port.is_unconnected]
+    declared = ["input clk", "input rst"]
+    registers: list[str] = []
+    updates: list[str] = []
+    assigns: list[str] = []
+    connections = [".clk(clk)", ".rst(reset)"]
+    for port in seen:
+        direction = "input" if port.is_input else "output"
+        declared.append(f"{direction} {_range(port.outer_bits)}{port.name}")
+        inner = f"unit_{port.name}"
+        if port.is_input:
+            part = f"[{port.bits - 1}:0]" if port.bits < port.outer_bits else ""
+            registers.append(f"    reg {_range(port.bits)}{inner};")
+            updates.append(f"        {inner} <= {port.name}{part};")
+        else:
+            registers.append(f"    wire {_range(port.bits)}{inner};")
+            missing = port.outer_bits - port.bits
+            value = f"{{{{{missing}{{1'b0}}}}, {inner}}}" if missing else inner
+            assigns.append(f"    assign {port.name} = {value};")
+    for port in ports:
+        value = "" if port.is_unconnected else port.constant or f"unit_{port.name}"
+        connections.append(f".{port.name}({value})")
+    return "\n".join(
+        [
+            f"// {shape.unit_module} with every input behind a register.",
+            f"module {TOP_NAME} (\n    " + ",\n    ".join(declared) + "\n);",
+            "    reg reset;",
+            *registers,
+            "    always @(posedge clk) begin",
+            "        reset <= rst;",
+            *updates,
+            "    end",
+            *assigns,
+            f"    {shape.unit_module} access_unit (\n        "
+            + ",\n        ".join(connections)
+            + "\n    );",
+            "endmodule\n",
+        ]
+    )
+
+
+def _struct(name: str, fields: Iterable[str]) -> list[str]:
+    return [f"struct {name} {{", *(f"    {field};" for field in fields), "};", ""]
+
+
+def _function(name: str, cases: list[list[str]]) -> list[str]:
+    """Return the function that gives the pins of one number; the last case is the default."""
+    pins = f"{name.capitalize()}Pins {name}_pins"
+    lines = [f"inline {pins}(Vsimulation_top& top, size_t number) {{", "    (void)top;"]
+    for number, values in enumerate(cases):
+        guard = f"    if (number == {number}) " if number + 1 < len(cases) else "    "
+        lines += [f"{guard}return {{", *(f"        {value}," for value in values), "    };"]
+    return [*lines, "}", ""]
+
+
+def pins_header(shape: ModelShape) -> str:
+    """Return the C++ that reaches the top's ports by channel and by unit."""
+
+    def bytes_of(name: str) -> str:
+        return f"reinterpret_cast<uint8_t*>(&top.{name})"
+
+    channels = [
+        [
+            f'"{prefix}"',
+            str(data_bytes),
+            str(id_bits),
+            *(f"&top.{prefix}_{name}" for name in ("araddr", "arid", "arlen", "arsize")),
+            *(f"&top.{prefix}_{name}" for name in ("arburst", "arvalid", "arready", "rid")),
+            bytes_of(f"{prefix}_rdata"),
+            *(f"&top.{prefix}_{name}" for name in ("rresp", "rlast", "rvalid", "rready")),
+        ]
+        for prefix, data_bytes, id_bits in shape.channels
+    ]
+    units: list[list[str]] = []
+    inputs: list[list[str]] = []
+    for number in shape.unit_numbers:
+        bundle, row = f"m_axis_bundle{number}", f"m_axis_row{number}"
+        units.append(
+            [
+                f'"{bundle}"',
+                f'"{row}"',
+                bytes_of(f"{bundle}_tdata"),
+                *(f"&top.{bundle}_{name}" for name in ("tvalid", "tready", "tlast")),
+                bytes_of(f"{row}_tdata"),
+                *(f"&top.{row}_{name}" for name in ("tkeep", "tvalid", "tready", "tlast")),
+                "&top.m_axis_aresetn",
+                "&top.irq",
+                str(len(units)),
+            ]
+        )
+        stream = f"s_axis_index{number}"
+        names = ("tdest", "tvalid", "tready")
+        inputs.append(
+            [
+                str(shape.input_bytes),
+                bytes_of(f"{stream}_tdata"),
+                *(f"&top.{stream}_{name}" for name in names),
+            ]
+            if shape.input_bytes
+            else ["0", *["nullptr"] * 4]
+        )
+    return "\n".join(
+        [
+            "// Ports of simulation_top by channel and by unit.",
+            "#pragma once",
+            "",
+            "#include <cstddef>",
+            "#include <cstdint>",
+            "",
+            '#include "Vsimulation_top.h"',
+            "",
+            "namespace ember {",
+            "",
+            f"constexpr size_t CHANNELS = {len(channels)};",
+            f"constexpr size_t UNITS = {len(units)};",
+            "",
+            *_struct(
+                "ChannelPins",
+                [
+                    "const char* name",
+                    "uint32_t bytes",
+                    "uint32_t id_bits",
+                    "uint64_t* araddr",
+                    "uint32_t* arid",
+                    "uint8_t *arlen, *arsize, *arburst, *arvalid, *arready",
+                    "uint32_t* rid",
+                    "uint8_t *rdata, *rresp, *rlast, *rvalid, *rready",
+                ],
+            ),
+            *_struct(
+                "UnitPins",
+                [
+                    "const char *bundle_name, *row_name",
+                    "uint8_t *bundle_tdata, *bundle_tvalid, *bundle_tready, *bundle_tlast",
+                    "uint8_t* row_tdata",
+                    "uint64_t* row_tkeep",
+                    "uint8_t *row_tvalid, *row_tready, *row_tlast",
+                    "uint64_t *aresetn, *irq",
+                    "uint32_t number",
+                ],
+            ),
+            *_struct(
+                "InputPins",
+                [
+                    "uint32_t bytes",
+                    "uint8_t* tdata",
+                    "uint32_t* tdest",
+                    "uint8_t *tvalid, *tready",
+                ],
+            ),
+            *_function("channel", channels),
+            *_function("unit", units),
+            *_function("input", inputs),
+            "}  // namespace ember\n",
+        ]
+    )
