@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from cocotb_tests.monitors import Read
-from ember_hw.compiler.interpreters.tests.scalar_microcode import Scalar
+from ember_hw.compiler.interpreters.scalar_microcode import Scalar
 from ember_hw.config import LINE_BYTES
 from ember_hw.host.launch import Launch
 from ember_hw.rtl.layouts import tag_bits
