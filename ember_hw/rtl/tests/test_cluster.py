@@ -78,6 +78,7 @@ def test_private_channels_and_queues_lead_through(
     dut = AccessCluster(
         config=config, units=units, channels=channels, sharing="private", make_unit=Stub
     )
+    assert len(dut.m_axi0_arid) == tag_bits(config)
     bench = Bench(dut)
 
     async def drive(ctx):

@@ -138,8 +138,6 @@ def test_a_cluster_has_its_units_module_once():
     assert "m_axi2_arid" not in ports
     assert ports["m_axis_row2_tdata"] == ("output", 64)
     assert (ports["irq"], ports["m_axis_aresetn"]) == (("output", 3), ("output", 3))
-    private = emit_cluster_verilog(CONFIG, units=2, channels=2, sharing="private")
-    assert _ports(private, "access_cluster")["m_axi1_arid"] == ("output", 3)
 
 
 def test_the_text_depends_on_the_config_alone(text: str):

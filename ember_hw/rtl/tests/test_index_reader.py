@@ -113,7 +113,7 @@ class Reader(Bench):
 def test_each_stream_has_its_words_in_order(name: str, stall: float):
     config = CONFIGS[name]
     reader = Reader(config, seed=1, stall=stall, latency=(1, 30), pause=stall)
-    lines = [[reader.random.randrange(1 << 20) for _ in range(20)] for _ in range(streams(config))]
+    lines = [[reader.random.randrange(1 << 20) for _ in range(12)] for _ in range(streams(config))]
     for number, numbers in enumerate(lines):
         reader.ask(number, numbers, stall=stall)
     reader.run(8000)

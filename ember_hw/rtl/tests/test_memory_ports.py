@@ -94,7 +94,7 @@ class Ports(Bench):
 def test_each_read_goes_to_its_port_and_each_beat_to_its_client(name: str, stall: float):
     ports = Ports(CONFIGS[name], seed=1, stall=stall, pause=stall)
     dut, config = ports.dut, ports.config
-    requests = {client: ports.requests(client, 30) for client in ("index", "row")}
+    requests = {client: ports.requests(client, 20) for client in ("index", "row")}
     bus_bytes = config.bus_bytes
     for read in requests["row"]:  # as the burst splitter cuts them
         room = min(4096, config.port_interleave_bytes) - read["address"] % min(
@@ -119,7 +119,7 @@ def test_each_read_goes_to_its_port_and_each_beat_to_its_client(name: str, stall
     for number, memory in enumerate(ports.memories[: config.memory_ports]):
         assert all(ports.port(address) == number for address, _, _ in memory.requests)
     if config.index_port_bits:
-        assert len(ports.memories[-1].requests) == 30
+        assert len(ports.memories[-1].requests) == 20
         top = 1 << tag_bits(config) - 1
         assert all(tag < top for m in ports.memories for _, _, tag in m.requests)
 
