@@ -108,6 +108,20 @@ class Task:
         """What the input queue brings to each stream, by (unit, stream): uint8 (N, 64)."""
         return {place: _lines(vectors) for place, vectors in self.queue.items()}
 
+    @property
+    def feed(self) -> list[tuple[tuple[int, int], NDArray[np.uint8]]]:
+        """What the input queue brings in an order that stops no stream: (unit, stream) and line.
+
+        A line waits until its stream has room, and those behind it wait too. So the lines of a
+        request come together, the outer unit's first: more of them than `lines_per_stream` of one
+        stream in a row could wait for an inner unit whose own lines stand behind.
+        """
+        feed: list[tuple[tuple[int, int], NDArray[np.uint8]]] = []
+        for number in range(len(self.requests)):
+            for place in sorted(self.queue):
+                feed += [(place, line) for line in _lines([self.queue[place][number]])]
+        return feed
+
     def config(self, base: AcceleratorConfig) -> AcceleratorConfig:
         """Return a config with as much as the program needs."""
         return enough(base, [self.needs])

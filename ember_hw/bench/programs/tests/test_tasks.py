@@ -94,6 +94,16 @@ def test_poisoned_tables_are_found_out(name: str) -> None:
         task.expected.check(name, CONFIG, **delivered(task, CONFIG))
 
 
+def test_lines_of_a_request_come_together() -> None:
+    task = TASKS["embedding_bag_queue"](requests=3, bags=20, lookups=40)
+    places = [place for place, _ in task.feed]
+    assert places == [(0, 0), (0, 0), (1, 0), (1, 0), (1, 0)] * 3
+    for place, lines in task.lines.items():
+        fed = [line for at, line in task.feed if at == place]
+        np.testing.assert_array_equal(np.stack(fed), lines)
+    assert TASKS["gather"](lookups=3).feed == []
+
+
 # What came
 
 
