@@ -9,17 +9,17 @@ from cocotb_tests.monitors import Read
 from ember_hw.compiler.interpreters.scalar_microcode import Scalar
 from ember_hw.config import LINE_BYTES
 from ember_hw.host.launch import Launch
+from ember_hw.rtl.burst_splitter import chunk_beats
 from ember_hw.rtl.layouts import tag_bits
 
-_BOUNDARY_BYTES = 4096
 _MOST_TOKENS = 100_000
 
 
 class Plan(Scalar):
     """Reads of a launch, in the order of the program.
 
-    A memory stream reads each line once, however many elements in a row lie on it. A row is cut
-    where it crosses 4 KB and after `max_burst_beats`.
+    A memory stream reads each line once, however many elements in a row lie on it. A row is cut at
+    multiples of `chunk_beats`.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Plan(Scalar):
     def _note_row(self, address: int, size: int) -> None:
         bus = self.config.bus_bytes
         beats = [address + bus * i for i in range(-(-size // bus))]
+        chunk = chunk_beats(self.config) * bus
         while beats:
-            inside = [b for b in beats if b // _BOUNDARY_BYTES == beats[0] // _BOUNDARY_BYTES]
-            burst = inside[: self.config.max_burst_beats]
+            burst = [beat for beat in beats if beat // chunk == beats[0] // chunk]
             self.bursts.append((burst[0], len(burst)))
             beats = beats[len(burst) :]
 
