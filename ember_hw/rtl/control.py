@@ -17,8 +17,8 @@ class Control(wiring.Component):
 
     RESETTING -> IDLE -> RUNNING -> DONE; a start while RUNNING joins the requests that wait. From
     RUNNING a fault, an abort or the watchdog leads to DRAINING: no further read is asked for, and
-    the reads in flight are awaited. Then all between registers and memory port is reset, and with it
-    both queues up to the execute side and the requests that waited (RESETTING), and the state is
+    the reads in flight are awaited. Then all between registers and memory port is reset, and with
+    it both queues up to the execute side and the requests that waited (RESETTING), and the state is
     FAULTED. Memory that never answers leaves the unit DRAINING: only a reset of the whole system
     may follow.
 
@@ -168,14 +168,14 @@ class Control(wiring.Component):
 
     def _merge_faults(self, m: Module) -> None:
         """Bring all reports to one, two cycles later: no block's compare reaches the state."""
-        merged = FaultSignature(self.config).flip().create()
-        aborts = FaultSignature(self.config).flip().create()
+        merged = FaultSignature(self.config).create()
+        aborts = FaultSignature(self.config).create()
         m.d.comb += [
             aborts.valid.eq(self.abort),
             aborts.payload.code.eq(FaultCode.ABORTED),
             aborts.payload.unit.eq(NO_UNIT),
         ]
-        self._stalled = FaultSignature(self.config).flip().create()
+        self._stalled = FaultSignature(self.config).create()
         m.d.sync += first_fault(merged, [*self.faults, aborts, self._stalled])
         self._any_fault, self._arrived = merged.valid, merged.payload
 

@@ -11,8 +11,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-#: Attributes of a memory that is never read where it is written in the same cycle. Yosys would build
-#: a bypass around block memory otherwise, of more logic than the queue.
+#: Attributes of a memory that is never read where it is written in the same cycle. Yosys would
+#: build a bypass around block memory otherwise, of more logic than the queue.
 NO_BYPASS = {"no_rw_check": 1}
 
 #: Entries that a LUT memory holds without a multiplexer behind it.
