@@ -53,6 +53,9 @@ public:
         has_list_ = count != 0;
     }
 
+    // The list is done; what it left undone is still known.
+    void end_list() { has_list_ = false; }
+
     bool has_list() const { return has_list_; }
     bool list_is_done() const { return !has_list_ || (next_ == list_.size() && !is_busy_); }
     size_t left() const { return list_.size() - next_ + abandoned_; }

@@ -55,6 +55,7 @@ public:
 
     // Gives BRESP.
     int write_register(uint32_t address, uint32_t value) {
+        await_list_access();
         registers_.begin_write(address, value);
         await_registers("a write to register ", address);
         return registers_.response();
@@ -62,6 +63,7 @@ public:
 
     // Gives RRESP.
     int read_register(uint32_t address, uint32_t& value) {
+        await_list_access();
         registers_.begin_read(address);
         await_registers("a read of register ", address);
         value = registers_.data();
@@ -77,6 +79,7 @@ public:
             idle = step(&run) ? 0 : idle + 1;
             if (is_ended(run)) {
                 state = EMBER_PROGRAM_ENDED;
+                registers_.end_list();
                 std::fill(has_ended_.begin(), has_ended_.end(), false);
                 break;
             }
@@ -192,6 +195,11 @@ private:
         }
         return std::all_of(channels_.begin(), channels_.end(),
                            [](const ReadChannel& channel) { return !channel.outstanding(); });
+    }
+
+    // A run may return in the middle of an access of its list.
+    void await_list_access() {
+        if (registers_.is_busy()) await_registers("an access to register ", registers_.address());
     }
 
     void await_registers(const char* access, uint32_t address) {

@@ -93,7 +93,7 @@ def compile(
     (function,) = (op for op in ir_module.ops if isinstance(op, FuncOp))
     check = SelfCheck(spec, function.sym_name.data) if verify else None
     observe = check.check if check else None
-    texts = run_pipeline(ir_module, opt_level, lanes, observe=observe)
+    texts = run_pipeline(ir_module, opt_level, lanes, hardware=True, observe=observe).texts
 
     au_program = allocate(function, config.name, {"tab": (spec.num_embeddings, spec.embedding_dim)})
     au_program.verify()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,13 +12,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
+from ember_hw.compiler.dialects.dlc import ConfigureAccessEngineOp
 from ember_hw.compiler.program import OPT_LEVELS
+from ember_hw.compiler.transforms.access_slice import Decision, decoupling_report
 from ember_hw.compiler.transforms.assign_variables import AssignVariables
 from ember_hw.compiler.transforms.buffer_compound_types import BufferCompoundTypes
 from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
+from ember_hw.compiler.transforms.ir_facts import find_remarks
 from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
 from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
@@ -26,10 +30,19 @@ from ember_hw.compiler.transforms.simplify_mem_ops import SimplifyMemOps
 from ember_hw.compiler.transforms.sink_regular_loops import SinkRegularLoops
 from ember_hw.compiler.transforms.slc_to_dlc import SlcToDlc
 from ember_hw.compiler.transforms.slc_vectorizer import SlcVectorizer
+from ember_hw.compiler.transforms.split_siblings import SplitSiblings
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import CompileError
 
-__all__ = ["OPT_LEVELS", "PASSES", "Step", "pipeline", "run_pipeline", "vector_length_of"]
+__all__ = [
+    "OPT_LEVELS",
+    "PASSES",
+    "PipelineResult",
+    "Step",
+    "pipeline",
+    "run_pipeline",
+    "vector_length_of",
+]
 
 _FLOAT32_BYTES = 4
 
@@ -56,7 +69,9 @@ class Step(NamedTuple):
     temporaries: bool = False
 
 
-def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
+def pipeline(
+    opt_level: int, vector_length: int = 8, *, hardware: bool = False, one_child: bool = False
+) -> tuple[Step, ...]:
     """
     Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
 
@@ -66,6 +81,12 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
         0 to 3.
     vector_length : int
         Lanes of a vector from level 1 on.
+    hardware : bool
+        Whether the program is for the access unit, where units form a chain and a part of a row
+        begins at a multiple of the vector: at levels 0 and 1 loops side by side then become nests
+        of their own first, and only loops that begin there become vectors.
+    one_child : bool
+        Whether to offload at most one loop directly inside a loop.
 
     Raises
     ------
@@ -74,10 +95,12 @@ def pipeline(opt_level: int, vector_length: int = 8) -> tuple[Step, ...]:
     """
     if opt_level not in OPT_LEVELS:
         raise ValueError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    split = hardware and opt_level < 2
     steps = (
-        Step(0, ChooseDecoupling(), "scf"),
+        *([Step(0, SplitSiblings(), "scf")] if split else []),
+        Step(0, ChooseDecoupling(one_child or split), "scf"),
         Step(0, ScfToSlc(), "slc"),
-        Step(1, SlcVectorizer(vector_length), "slcvec", temporaries=True),
+        Step(1, SlcVectorizer(vector_length, hardware), "slcvec", temporaries=True),
         Step(1, SimplifyCasts(), "slcvec", temporaries=True),
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
@@ -101,6 +124,7 @@ PASSES: dict[str, type[ModulePass]] = {
     module_pass.name: module_pass
     for module_pass in (
         CheckDae,
+        SplitSiblings,
         *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])),
         DlcToAu,
     )
@@ -108,13 +132,35 @@ PASSES: dict[str, type[ModulePass]] = {
 """Every pass by its command-line name."""
 
 
+@dataclass(frozen=True)
+class PipelineResult:
+    """
+    What lowering gave besides the module.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        The last text of each IR level on the way: scf (the input), slc, slcvec (from level 1 on),
+        dlc.
+    decisions : tuple of Decision
+        What became of each loop and load of the input: offloaded, or why not.
+    remarks : tuple of str
+        What passes left as it was, and why.
+    """
+
+    texts: dict[str, str]
+    decisions: tuple[Decision, ...]
+    remarks: tuple[str, ...]
+
+
 def run_pipeline(
     module: ModuleOp,
     opt_level: int,
     vector_length: int = 8,
     *,
+    hardware: bool = False,
     observe: Callable[[str, ModuleOp], None] | None = None,
-) -> dict[str, str]:
+) -> PipelineResult:
     """
     Lower a module from scf to dlc in place.
 
@@ -124,14 +170,16 @@ def run_pipeline(
         Verified scf.
     opt_level, vector_length : int
         As for `pipeline`.
+    hardware : bool
+        As for `pipeline`. Where loops side by side can't be split, and where a level above leaves
+        two units side by side, all but one of them run on the execute side.
     observe : callable, optional
         Called with a pass's name and the module after each pass whose result can be executed.
 
     Returns
     -------
-    dict of str to str
-        The last text of each IR level on the way: scf (the input), slc, slcvec (from level 1 on),
-        dlc.
+    PipelineResult
+        Texts, and what was decided.
 
     Raises
     ------
@@ -140,12 +188,49 @@ def run_pipeline(
     CheckError
         A pass leaves IR that breaks a soundness rule.
     """
+    steps = pipeline(opt_level, vector_length, hardware=hardware)
+    if not hardware or opt_level < 2:
+        return _run(module, steps, observe)
+    copy = module.clone()
+    result = _run(module, steps, observe)
+    if _is_chain(module):
+        return result
+    module.body.detach_block(module.body.block)
+    module.body.add_block(copy.body.detach_block(copy.body.block))
+    steps = pipeline(opt_level, vector_length, hardware=True, one_child=True)
+    return _run(module, steps, observe)
+
+
+def _is_chain(module: ModuleOp) -> bool:
+    """Whether no unit of an access program has two units below it."""
+    for engine in module.walk():
+        if isinstance(engine, ConfigureAccessEngineOp):
+            parents = [unit.under for unit in engine.units]
+            if len(set(parents)) != len(parents):
+                return False
+    return True
+
+
+def _run(
+    module: ModuleOp,
+    steps: Sequence[Step],
+    observe: Callable[[str, ModuleOp], None] | None,
+) -> PipelineResult:
     context = make_context()
     texts = {"scf": f"{module!s}\n"}
+    decisions: list[Decision] = []
+    remarks: list[str] = []
     check_dae(module)
-    for step in pipeline(opt_level, vector_length):
-        name = step.module_pass.name
-        step.module_pass.apply(context, module)
+    for step in steps:
+        module_pass = step.module_pass
+        name = module_pass.name
+        if isinstance(module_pass, ChooseDecoupling):
+            decisions = decoupling_report(
+                module, one_child=module_pass.one_child, levels=module_pass.levels
+            )
+        elif isinstance(module_pass, SlcToDlc):
+            remarks = find_remarks(module)
+        module_pass.apply(context, module)
         try:
             module.verify()
         except VerifyException as error:
@@ -155,4 +240,4 @@ def run_pipeline(
             texts[step.level] = f"{module!s}\n"
         if observe is not None and not step.temporaries:
             observe(name, module)
-    return texts
+    return PipelineResult(texts, tuple(decisions), tuple(remarks))

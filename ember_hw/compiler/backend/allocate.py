@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ember_hw.compiler.backend.addresses import Address, linear, single
+from ember_hw.compiler.backend.physical_names import PhysicalNames
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
     AluOp,
     AluOperation,
-    ArgOp,
     MemOp,
     NextOp,
     ProgramOp,
@@ -26,10 +26,8 @@ from ember_hw.compiler.dialects.au import (
 )
 from ember_hw.compiler.dialects.stream_types import head_type, vector_shape
 from ember_hw.compiler.transforms.ir_facts import (
-    argument_symbols,
     constant,
     refuse,
-    strip_stream,
     value_name,
 )
 
@@ -61,7 +59,8 @@ def allocate(
     `ember.args`, the distance of its rows is `<name>.pitch`, dimension k of it `<name>.rows` (k =
     0) or `<name>.dim<k>`. A constant added to or multiplied with an index goes into the address;
     two loads of one memref at i and i + step of the root unit become one load and its next value;
-    other index arithmetic takes the unit's ALU. A vector stream becomes a row of that many
+    a sum of a unit's own value and a scaled one from above goes into the address, too; other index
+    arithmetic takes the unit's ALU. A vector stream becomes a row of that many
     elements, clipped at the unit's upper bound.
 
     Parameters
@@ -89,19 +88,43 @@ def allocate(
     engines = [op for op in function.body.block.ops if isinstance(op, dlc.ConfigureAccessEngineOp)]
     if len(engines) != 1:
         refuse(function, "number of access programs of a function", "1", len(engines))
-    return _Allocation(function, engines[0], sizes or {}).program(target)
+    return _Allocation(function, engines[0], sizes or {}).program(function.sym_name.data, target)
 
 
-@dataclass(frozen=True)
-class _Address:
-    """An index as `stream * scale + offset`, the last two constants."""
+def allocate_all(
+    function: func.FuncOp, target: str, sizes: Mapping[str, Sequence[int]] | None = None
+) -> tuple[ProgramOp, ...]:
+    """
+    Give the streams of each of a function's access programs their physical names.
 
-    stream: SSAValue
-    scale: int = 1
-    offset: int = 0
+    Parameters
+    ----------
+    function, target, sizes
+        As for `allocate`; there may be any number of access programs, and any host code around.
+
+    Returns
+    -------
+    tuple of ProgramOp
+        In order; named like the function, with `_0`, `_1`, .. if there are several.
+
+    Raises
+    ------
+    CompileError
+        An op has no form in the access unit.
+    """
+    engines = [op for op in function.body.block.ops if isinstance(op, dlc.ConfigureAccessEngineOp)]
+    if not engines:
+        refuse(function, "number of access programs of a function", "at least 1", 0)
+    name = function.sym_name.data
+    return tuple(
+        _Allocation(function, engine, sizes or {}).program(
+            f"{name}_{number}" if len(engines) > 1 else name, target
+        )
+        for number, engine in enumerate(engines)
+    )
 
 
-class _Allocation:
+class _Allocation(PhysicalNames):
     """The names given so far and the records made."""
 
     def __init__(
@@ -110,27 +133,20 @@ class _Allocation:
         engine: dlc.ConfigureAccessEngineOp,
         sizes: Mapping[str, Sequence[int]],
     ) -> None:
-        self.function = function
+        super().__init__(function, sizes)
         self.ops = list(engine.body.block.ops)
-        self.sizes = sizes
-        self.symbols = argument_symbols(function)
-        self.arguments: dict[str, ArgOp] = {}
         self.units: dict[SSAValue, int] = {}
         self.unit_ops: list[dlc.NewTuOp] = []
-        # Of each stream: its slot, and the unit that holds it.
-        self.slots: dict[SSAValue, Slot] = {}
-        self.holders: dict[SSAValue, int] = {}
-        self.loads: list[tuple[slc.MemStreamOp, _Address, int]] = []
+        self.loads: list[tuple[slc.MemStreamOp, Address, int]] = []
         self.records: list[Operation] = []
-        self.streams = self.rows = 0
+        self.depths = _depths(self.ops)
         self.computed = self._computed_streams()
 
-    def program(self, target: str) -> ProgramOp:
+    def program(self, name: str, target: str) -> ProgramOp:
         """Make the records, arguments first."""
         for op in self.ops:
             self._add(op)
-        records = [*self.arguments.values(), *self.records]
-        return ProgramOp(self.function.sym_name.data, target, records)
+        return ProgramOp(name, target, [*self.arguments.values(), *self.records])
 
     def _computed_streams(self) -> set[SSAValue]:
         """ALU streams that somebody needs as a value; the others go into addresses."""
@@ -138,7 +154,7 @@ class _Allocation:
         for op in reversed(self.ops):
             match op:
                 case slc.MemStreamOp(indices=indices) if len(indices) == 1:
-                    needed.add(_address(indices[0]).stream)
+                    needed.update(term for term, _ in self._address(indices[0]).terms)
                 case slc.AluStreamOp() if op.result not in needed:
                     pass
                 case _:
@@ -151,10 +167,10 @@ class _Allocation:
                 self._unit(op)
             case dlc.GetIndVarOp():
                 number = self.units[op.tu]
-                self._name(op.result, Slot(SlotKind.UNIT, number), number)
+                self.name(op.result, Slot(SlotKind.UNIT, number), number)
             case slc.CastStreamOp():
                 # Values have one width in the access unit; the load has extended the sign.
-                self._name(op.result, self.slots[op.stream], self.holders[op.stream])
+                self.name(op.result, self.slots[op.stream], self.holders[op.stream])
             case slc.AluStreamOp():
                 if op.result in self.computed:
                     self._alu(op)
@@ -166,7 +182,7 @@ class _Allocation:
                 self._row(op)
             case dlc.RegisterCallbackOp():
                 values = [
-                    self._slot(register.value, register)
+                    self.slot(register.value, register)
                     for register in self.ops
                     if isinstance(register, dlc.RegisterOperandOp)
                     and register.tu is op.tu
@@ -184,52 +200,6 @@ class _Allocation:
                     repr(op.name),
                 )
 
-    def _name(self, stream: SSAValue, slot: Slot, holder: int) -> None:
-        self.slots[stream] = slot
-        self.holders[stream] = holder
-
-    def _new_stream(self, stream: SSAValue, holder: int) -> int:
-        number = self.streams
-        self.streams += 1
-        self._name(stream, Slot(SlotKind.STREAM, number), holder)
-        return number
-
-    def _argument(self, symbol: str, type_: Attribute) -> Slot:
-        if symbol not in self.arguments:
-            self.arguments[symbol] = ArgOp(len(self.arguments), symbol, type_)
-        return Slot(SlotKind.ARGUMENT, self.arguments[symbol].argument.data.number)
-
-    def _slot(self, value: SSAValue, user: Operation) -> Slot:
-        """Return the slot of a stream or host value."""
-        if value in self.slots:
-            return self.slots[value]
-        number = constant(value)
-        if number is not None:
-            return Slot(SlotKind.INTEGER, number)
-        host = strip_stream(value)
-        if host in self.symbols and isinstance(host.type, IndexType):
-            return self._argument(self.symbols[host], host.type)
-        if isinstance(host.owner, memref.DimOp) and host.owner.source in self.symbols:
-            dimension = constant(host.owner.index)
-            if dimension is not None:
-                return self._dimension(self.symbols[host.owner.source], dimension)
-        rule = "a stream, a constant, an argument or a dimension of one"
-        refuse(user, f"operand {value_name(value)}", rule, f"a value of {_owner_name(host)}")
-
-    def _dimension(self, name: str, dimension: int) -> Slot:
-        if name in self.sizes:
-            return Slot(SlotKind.INTEGER, self.sizes[name][dimension])
-        symbol = f"{name}.dim{dimension}" if dimension else f"{name}.rows"
-        return self._argument(symbol, IndexType())
-
-    def _base(self, value: SSAValue) -> int:
-        # Only arguments are memrefs here: `allocate` has refused host code that makes others.
-        return self._argument(self.symbols[value], value.type).number
-
-    def _holder(self, operands: Sequence[SSAValue]) -> int:
-        """Return the innermost unit that holds one of the streams."""
-        return max((self.holders[value] for value in operands if value in self.holders), default=0)
-
     def _unit(self, op: dlc.NewTuOp) -> None:
         number = len(self.unit_ops)
         under = number - 1 if op.under is None else op.under.value.data
@@ -243,38 +213,61 @@ class _Allocation:
             refuse(op, f"step of unit t{number}", "a positive constant", value_name(op.step))
         self.units[op.result] = number
         self.unit_ops.append(op)
-        lower, upper = (self._slot(v, op) for v in (op.lower_bound, op.upper_bound))
+        lower, upper = (self.slot(v, op) for v in (op.lower_bound, op.upper_bound))
         self.records.append(TuOp(number, lower, upper, step, under=under if number else None))
 
     def _alu(self, op: slc.AluStreamOp) -> None:
         if op.alu_op.data not in _ALU:
             refuse(op, "operation of the access unit", "add, sub or mul", op.alu_op.data.value)
-        holder = self._holder(op.operands)
-        operands = self._slot(op.lhs, op), self._slot(op.rhs, op)
-        number = self._new_stream(op.result, holder)
+        holder = self.holder(op.operands)
+        operands = self.slot(op.lhs, op), self.slot(op.rhs, op)
+        number = self.new_stream(op.result, holder)
         self.records.append(AluOp(number, holder, _ALU[op.alu_op.data], *operands))
 
+    def _address(self, index: SSAValue) -> Address:
+        """Return the form in which a memory stream takes an index of one dimension."""
+        found = linear(index)
+        depth = self.depths.get(index, 0)
+        own = [term for term, factor in found.terms if self._is_own(term, depth) and factor == 1]
+        above = [term for term, _ in found.terms if self.depths.get(term, depth) < depth]
+        if len(found.terms) == 2 and len(own) == len(above) == 1:
+            return Address(((above[0], found.factor(above[0])), (own[0], 1)), found.offset)
+        return single(index)
+
+    def _is_own(self, stream: SSAValue, depth: int) -> bool:
+        """Whether the stream is the value of the unit at this depth."""
+        return isinstance(stream.owner, dlc.GetIndVarOp) and self.depths[stream] == depth
+
     def _load(self, op: slc.MemStreamOp) -> None:
-        base, element = self._base(op.memref), head_type(op.result.type)
-        holder = self._holder(op.indices)
+        base, element = self.base(op.memref, op), head_type(op.result.type)
+        holder = self.holder(op.indices)
+        scale: Slot | None
+        offset: Slot | None
         if len(op.indices) == 1:
-            address = _address(op.indices[0])
-            holder = self._holder([address.stream])
+            address = self._address(op.indices[0])
+            holder = self.holder([term for term, _ in address.terms])
             source = self._pair_source(op, address, holder)
             if source is not None:
-                number = self._new_stream(op.result, holder)
+                number = self.new_stream(op.result, holder)
                 self.records.append(NextOp(number, holder, self.slots[source].number))
                 return
-            index = self._slot(address.stream, op)
-            scale = Slot(SlotKind.INTEGER, address.scale) if address.scale != 1 else None
+            if len(address.terms) == 2 and address.offset:
+                address = single(op.indices[0])  # no form for three terms
+                self._needed_value(address.terms[0][0])
+            (stream, factor), *own = address.terms
+            index = self.slot(stream, op)
+            scale = Slot(SlotKind.INTEGER, factor) if factor != 1 else None
             offset = Slot(SlotKind.INTEGER, address.offset) if address.offset else None
+            if own:
+                scale, offset = Slot(SlotKind.INTEGER, factor), self.slot(own[0][0], op)
             self.loads.append((op, address, holder))
-        elif len(op.indices) == 2:
-            index, offset = (self._slot(value, op) for value in op.indices)
-            scale = self._pitch(op.memref)
         else:
-            refuse(op, "rank of a memref read by the access unit", "1 or 2", len(op.indices))
-        number = self._new_stream(op.result, holder)
+            index, offset = (
+                self._row_number(op.memref, op.indices[:-1], op),
+                self.slot(op.indices[-1], op),
+            )
+            scale = self.pitch(op.memref)
+        number = self.new_stream(op.result, holder)
         self.records.append(
             MemOp(
                 number, holder, base, index, element,
@@ -282,55 +275,71 @@ class _Allocation:
             )
         )  # fmt: skip
 
-    def _pair_source(self, op: slc.MemStreamOp, address: _Address, holder: int) -> SSAValue | None:
-        """Return the load of the root unit whose next value this one is, if the pair is free."""
-        unit = self.unit_ops[holder]
-        step = constant(unit.step)
+    def _needed_value(self, stream: SSAValue) -> None:
+        """Compute an ALU stream that was thought to go into addresses."""
+        alu = stream.owner
+        if isinstance(alu, slc.AluStreamOp) and stream not in self.slots:
+            for operand in alu.operands:
+                self._needed_value(operand)
+            self._alu(alu)
+
+    def _row_number(self, memory: SSAValue, indices: Sequence[SSAValue], user: Operation) -> Slot:
+        """Return the number of a row counted over all dimensions but the last."""
+        slots = [self.slot(index, user) for index in indices]
+        number = slots[0] if slots else Slot(SlotKind.INTEGER, 0)
+        for dimension, slot in enumerate(slots[1:], 1):
+            # Each step multiplies on the unit of the indices so far and adds on that of the next.
+            above = self.holder(indices[:dimension])
+            extent = self.dimension(self.symbols[memory], dimension)
+            product = self._computed(above, AluOperation.MUL, number, extent)
+            holder = self.holder(indices[: dimension + 1])
+            number = self._computed(holder, AluOperation.ADD, product, slot)
+        return number
+
+    def _computed(self, holder: int, operation: AluOperation, lhs: Slot, rhs: Slot) -> Slot:
+        number = self.new_value()
+        self.records.append(AluOp(number, holder, operation, lhs, rhs))
+        return Slot(SlotKind.STREAM, number)
+
+    def _pair_source(self, op: slc.MemStreamOp, address: Address, holder: int) -> SSAValue | None:
+        """Return the load whose next value in its unit this one is, if the pair is free.
+
+        A pair costs an inner unit a turn at each of its ends, so there it is only taken for an
+        address that has no other form.
+        """
+        step = constant(self.unit_ops[holder].step)
         taken = any(
             isinstance(r, NextOp | AluOp) and r.unit.data.number == holder for r in self.records
         )
         alu_needed = any(
             isinstance(other, slc.AluStreamOp)
             and other.result in self.computed
-            and self._is_on_root(other)
+            and self.depths[other.result] == holder
             for other in self.ops
         )
-        if holder or step is None or taken or alu_needed:
+        if step is None or taken or alu_needed or (holder and len(address.terms) == 1):
             return None
-        if self.slots.get(address.stream) != Slot(SlotKind.UNIT, holder):
+        own, factor = address.terms[-1]
+        if self.slots.get(own) != Slot(SlotKind.UNIT, holder):
             return None
         for load, other, other_holder in self.loads:
-            expected = _Address(other.stream, other.scale, other.offset + other.scale * step)
-            if load.memref is op.memref and other_holder == holder and address == expected:
+            if (
+                load.memref is op.memref
+                and other_holder == holder
+                and address == other.moved(factor * step)
+            ):
                 return load.result
         return None
 
-    def _is_on_root(self, op: slc.AluStreamOp) -> bool:
-        """Whether the root unit's ALU computes the stream."""
-        return all(
-            value not in self.holders or self.holders[value] == 0 for value in op.operands
-        ) and any(value in self.holders for value in op.operands)
-
-    def _pitch(self, value: SSAValue) -> Slot:
-        return self._argument(f"{self.symbols[value]}.pitch", IndexType())
-
-    def _new_row(self, stream: SSAValue, holder: int) -> int:
-        number = self.rows
-        self.rows += 1
-        self._name(stream, Slot(SlotKind.ROW, number), holder)
-        return number
-
     def _row(self, op: dlc.RowStreamOp) -> None:
-        if len(op.indices) != 1:
-            refuse(op, "rank of a memref read by rows", "2", len(op.indices) + 1)
         base, element = (
-            self._base(op.memref),
+            self.base(op.memref, op),
             cast("MemRefType[Attribute]", op.memref.type).element_type,
         )
-        holder = self._holder(op.indices)
-        index, length = self._slot(op.indices[0], op), self._slot(op.length, op)
-        pitch = self._pitch(op.memref)
-        number = self._new_row(op.result, holder)
+        holder = self.holder(op.indices)
+        index, length = self._row_number(op.memref, op.indices, op), self.slot(op.length, op)
+        pitch = self.pitch(op.memref) if op.indices else Slot(SlotKind.INTEGER, 0)
+        number = self.new_row(op.result, holder)
         self.records.append(
             RowOp(
                 number, holder, base, index, pitch, length, element, nontemporal=op.is_nontemporal
@@ -342,16 +351,20 @@ class _Allocation:
         shape = vector_shape(head_type(op.result.type))
         assert shape is not None, "checked by the op"
         lanes, element = shape
-        if len(op.indices) != 2:
-            refuse(op, "rank of a memref read by vectors", "2", len(op.indices))
-        holder = self._holder(op.indices)
-        index, offset = (self._slot(value, op) for value in op.indices)
+        holder = self.holder(op.indices)
+        index = self._row_number(op.memref, op.indices[:-1], op)
+        offset = self.slot(op.indices[-1], op)
         if offset != Slot(SlotKind.UNIT, holder):
             rule = "the induction variable of the innermost unit"
             refuse(op, "last index of a vector stream", rule, offset)
-        base, pitch = self._base(op.memref), self._pitch(op.memref)
-        end = self._slot(self.unit_ops[holder].upper_bound, op)
-        number = self._new_row(op.result, holder)
+        first = constant(self.unit_ops[holder].lower_bound)
+        if first is None or first % lanes:
+            rule = f"a constant multiple of {lanes}, where a part of a row can begin"
+            refuse(op, "lower bound of a unit that reads vectors", rule, first)
+        base = self.base(op.memref, op)
+        pitch = self.pitch(op.memref) if len(op.indices) > 1 else Slot(SlotKind.INTEGER, 0)
+        end = self.slot(self.unit_ops[holder].upper_bound, op)
+        number = self.new_row(op.result, holder)
         length = Slot(SlotKind.INTEGER, lanes)
         self.records.append(
             RowOp(
@@ -361,26 +374,16 @@ class _Allocation:
         )  # fmt: skip
 
 
-def _address(index: SSAValue) -> _Address:
-    """Peel constants that are added to or multiplied with an index."""
-    scale, offset = 1, 0
-    while isinstance(alu := index.owner, slc.AluStreamOp):
-        left, right = constant(alu.lhs), constant(alu.rhs)
-        match alu.alu_op.data:
-            case slc.AluKind.ADD if right is not None:
-                index, offset = alu.lhs, offset + scale * right
-            case slc.AluKind.ADD if left is not None:
-                index, offset = alu.rhs, offset + scale * left
-            case slc.AluKind.SUB if right is not None:
-                index, offset = alu.lhs, offset - scale * right
-            case slc.AluKind.MUL if right is not None:
-                index, scale = alu.lhs, scale * right
-            case slc.AluKind.MUL if left is not None:
-                index, scale = alu.rhs, scale * left
-            case _:
-                break
-    return _Address(index, scale, offset)
-
-
-def _owner_name(value: SSAValue) -> str:
-    return repr(value.owner.name) if isinstance(value.owner, Operation) else "a block argument"
+def _depths(ops: Sequence[Operation]) -> dict[SSAValue, int]:
+    """Return how deep the unit lies that advances each stream; units form a chain."""
+    depths: dict[SSAValue, int] = {}
+    units: dict[SSAValue, int] = {}
+    for op in ops:
+        if isinstance(op, dlc.NewTuOp):
+            units[op.result] = len(units)
+        elif isinstance(op, dlc.GetIndVarOp):
+            depths[op.result] = units[op.tu]
+        elif op.results:
+            above = [depths[operand] for operand in op.operands if operand in depths]
+            depths[op.results[0]] = max(above, default=0)
+    return depths

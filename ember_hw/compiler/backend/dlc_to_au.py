@@ -9,16 +9,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ember_hw.compiler.backend.allocate import allocate
+from ember_hw.compiler.backend.allocate import allocate_all
 from ember_hw.compiler.transforms.ir_facts import functions
 
 
 @dataclass(frozen=True)
 class DlcToAu(ModulePass):
     """
-    Replace each function by the `au.program` of its access program.
+    Replace each function by the `au.program` of each of its access programs.
 
-    Accepts what `slc-to-dlc` leaves, if each function has one access program and the attribute
+    Accepts what `slc-to-dlc` leaves, if each function has an access program and the attribute
     `ember.args`; `allocate` says how names are given. What comes out is the text that the assembler
     reads. The cases of the execute side go with the function: kernels are made from dlc.
 
@@ -35,4 +35,4 @@ class DlcToAu(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the pass on every function."""
         for function in list(functions(op)):
-            Rewriter.replace_op(function, allocate(function, self.target), [])
+            Rewriter.replace_op(function, list(allocate_all(function, self.target)), [])

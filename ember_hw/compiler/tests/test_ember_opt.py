@@ -96,7 +96,7 @@ def test_help_lists_every_pass_with_what_it_does(capsys):
     summaries = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in PASSES}
     assert summaries.keys() == PASSES.keys()
     assert summaries["dlc-to-au"] == (
-        "Replace each function by the `au.program` of its access program."
+        "Replace each function by the `au.program` of each of its access programs."
     )
 
 
@@ -105,7 +105,7 @@ def test_a_function_without_an_access_program_has_no_au_text(run):
     code, out, err = run(text, "-p", "dlc-to-au")
     assert (code, out) == (1, "")
     assert err == (
-        "error: number of access programs of a function must be 1, not 0 "
+        "error: number of access programs of a function must be at least 1, not 0 "
         "(op 'func.func' in function 'f')\n"
     )
 

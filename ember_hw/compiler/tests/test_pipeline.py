@@ -100,7 +100,7 @@ PUSHES = {
 
 @pytest.mark.parametrize("opt_level", OPT_LEVELS)
 def test_push_lists_of_a_bag_sum(opt_level: int) -> None:
-    text = run_pipeline(parse_module(EB_SUM.text), opt_level, 8)["dlc"]
+    text = run_pipeline(parse_module(EB_SUM.text), opt_level, 8).texts["dlc"]
     pushes: list[str] = []
     for match in re.finditer(r"register_(callback|operand) %(t\d, \w+)(?:, %(\w+))?", text):
         if match[1] == "callback":
@@ -169,13 +169,13 @@ def test_counters_respect_lower_bound_and_step() -> None:
 
 
 def test_inner_counters_are_set_back() -> None:
-    text = run_pipeline(parse_module(BB_PV.text), 3, 4)["dlc"]
+    text = run_pipeline(parse_module(BB_PV.text), 3, 4).texts["dlc"]
     assert len(re.findall(r"dlc\.set_var %c0", text)) == 5  # three first values, two resets
 
 
 def test_registry_holds_every_pass() -> None:
     steps = [step.module_pass.name for step in pipeline(3)]
-    assert list(PASSES) == ["check-dae", *steps, "dlc-to-au"]
+    assert list(PASSES) == ["check-dae", "split-siblings", *steps, "dlc-to-au"]
 
 
 @pytest.mark.parametrize("opt_level", [-1, 4, "3"])
@@ -251,7 +251,7 @@ def test_callbacks_before_and_after_a_loop_and_integer_lanes(opt_level: int) -> 
             assert np.array_equal(places, np.arange(1, 6)), name
         seen.append(name)
 
-    text = run_pipeline(module, opt_level, 4, observe=observe)["dlc"]
+    text = run_pipeline(module, opt_level, 4, observe=observe).texts["dlc"]
     assert seen[-1] == "slc-to-dlc"
     assert "register_callback %t1, beg" in text
     assert ("vector<4xi64>" in text) == (opt_level > 0)

@@ -122,6 +122,21 @@ def lookups_and_sizes(kernel: Kernel, columns: int, lanes: int) -> tuple[int, Si
     return lookups, Sizes(columns, vectors, Fraction(lookups, bags), arguments.get("B", 1))
 
 
+@pytest.mark.parametrize("opt_level", [0, 1])
+def test_traffic_of_a_nest_split_in_two(opt_level: int) -> None:
+    module = parse_module(FUSEDMM.text)
+    run_pipeline(module, opt_level, 4, hardware=True)
+    assert str(module).count("dlc.compute_loop") == 2
+    arguments = FUSEDMM.arguments(7, 0)
+    lanes = 4 if opt_level else 1
+    counts = interpret(module, "kernel", list(arguments.values()), vector_length=lanes).counts
+    lookups, sizes = lookups_and_sizes(FUSEDMM, 7, 4)
+    vectors = sizes.n if opt_level else sizes.D
+    # A token more than in one nest: it reads the scratch vector.
+    tokens, entries = 2 * vectors + 2, 5 * vectors
+    assert (counts.tokens, counts.data_entries) == (lookups * tokens, lookups * entries)
+
+
 @pytest.mark.parametrize("opt_level", OPT_LEVELS)
 @pytest.mark.parametrize("kernel", FORMULAS, ids=str)
 def test_traffic_is_that_of_the_formula(kernel: Kernel, opt_level: int) -> None:

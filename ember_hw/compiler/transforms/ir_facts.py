@@ -31,6 +31,8 @@ NOALIAS = "ember.noalias"
 ARGUMENT_NAMES = "ember.args"
 #: Attribute of an `scf.for` that becomes a loop of the access unit.
 OFFLOAD = "ember.offload"
+#: Attribute of a top-level `scf.for` that the host runs.
+HOST = "ember.host"
 #: String attribute of a loop that a pass left as it was: why.
 REMARK = "ember.remark"
 
@@ -204,6 +206,17 @@ def zero_vector(element: Attribute, lanes: int) -> DenseIntOrFPElementsAttr:
         return DenseIntOrFPElementsAttr.from_list(VectorType(element, [lanes]), [0.0] * lanes)
     integer = cast(IntegerType[int] | IndexType, element)
     return DenseIntOrFPElementsAttr.from_list(VectorType(integer, [lanes]), [0] * lanes)
+
+
+def find_remarks(module: ModuleOp) -> list[str]:
+    """Return the remarks of passes, each with its function and loop."""
+    remarks: list[str] = []
+    for op in module.walk():
+        remark = op.attributes.get(REMARK)
+        if isinstance(remark, StringAttr):
+            variable = value_name(op.regions[0].block.args[0])
+            remarks.append(f"{function_name(op)}: loop of {variable}: {remark.data}")
+    return remarks
 
 
 def erase(op: Operation) -> None:

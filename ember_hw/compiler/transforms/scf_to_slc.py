@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc
+from ember_hw.compiler.transforms.access_slice import top_level_nests
 from ember_hw.compiler.transforms.ir_facts import (
     OFFLOAD,
     copy_hint,
@@ -41,8 +42,8 @@ class ScfToSlc(ModulePass):
     `slc.from_stream` at its start: indices first, then other scalars, then rows, within these the
     outermost loop's first.
 
-    The conversion is total: a top-level loop without `ember.offload`, or an op that is neither
-    slice, callback nor loop, is an error. The code in callbacks stays the same.
+    The conversion is total: a top-level loop without `ember.offload` or `ember.host`, or an op
+    that is neither slice, callback nor loop, is an error. The code in callbacks stays the same.
     """
 
     name = "scf-to-slc"
@@ -50,7 +51,7 @@ class ScfToSlc(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the pass on every function."""
         for function in functions(op):
-            for loop in [op for op in function.body.block.ops if isinstance(op, scf.ForOp)]:
+            for loop in top_level_nests(function):
                 _Nest(loop).convert()
 
 

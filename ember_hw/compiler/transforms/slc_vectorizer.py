@@ -57,6 +57,9 @@ class SlcVectorizer(ModulePass):
     ----------
     vector_length : int
         Lanes: 2, 3, 4, 8 or 16.
+    aligned : bool
+        Whether only loops qualify whose lower bound is a constant multiple of the lanes, as parts
+        of rows begin there in hardware.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class SlcVectorizer(ModulePass):
     name = "slc-vectorizer"
 
     vector_length: int = 8
+    aligned: bool = False
 
     def __post_init__(self) -> None:
         if self.vector_length not in VECTOR_LENGTHS:
@@ -80,15 +84,18 @@ class SlcVectorizer(ModulePass):
                 if any(isinstance(op, slc.ForOp | slcvec.ForOp) for op in loop.body.block.ops):
                     continue
                 try:
-                    _check(loop)
+                    _check(loop, self.vector_length if self.aligned else 1)
                 except NotVectorizableError as reason:
                     loop.attributes[REMARK] = StringAttr(f"not vectorised: {reason}")
                 else:
                     _vectorize(function, loop, self.vector_length)
 
 
-def _check(loop: slc.ForOp) -> None:
+def _check(loop: slc.ForOp, alignment: int) -> None:
     """Raise `NotVectorizableError` unless the loop qualifies."""
+    first = constant(loop.lower_bound)
+    if alignment > 1 and (first is None or first % alignment):
+        raise NotVectorizableError(f"it doesn't begin at a constant multiple of {alignment}")
     if constant(loop.step) != 1:
         raise NotVectorizableError("its step isn't 1")
     if not isinstance(loop.lower_bound.type, slc.StreamType):

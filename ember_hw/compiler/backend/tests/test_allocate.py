@@ -7,10 +7,11 @@ import re
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from ember_hw.compiler.backend.allocate import allocate
+from ember_hw.compiler.backend.allocate import allocate, allocate_all
+from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import run_pipeline
-from ember_hw.compiler.tests.kernels import EB_MULTI, EB_SUM, SPMM
+from ember_hw.compiler.tests.kernels import EB_MULTI, EB_SUM, FUSEDMM, SPMM
 from ember_hw.errors import CompileError
 
 
@@ -29,6 +30,11 @@ def lower(text: str, opt_level: int, lanes: int = 8) -> FuncOp:
 def records(function: FuncOp, sizes: dict[str, tuple[int, int]] | None = None) -> list[str]:
     program = allocate(function, "small", sizes)
     program.verify()
+    return lines_of(program)
+
+
+def lines_of(program: ProgramOp) -> list[str]:
+    """Return the program's records but for its arguments."""
     return [line.strip() for line in str(program).splitlines()[1:-1] if "au.arg" not in line]
 
 
@@ -92,10 +98,18 @@ def test_arithmetic_outside_addresses_takes_the_alu() -> None:
     lines = records(lower(EB_MULTI.text, 3))
     assert [line for line in lines if "alu" in line or "au.next" in line] == [
         "au.alu s1 on t0 = mul t0, a2",
-        "au.alu s2 on t1 = add s1, t1",
-        "au.alu s6 on t2 = add s5, s0",
+        "au.next s3 on t1 = s2",
+        "au.alu s5 on t2 = add s4, s0",
     ]
-    # No next value below the root; the constant goes into the address.
+    # The sum of own value and value from above goes into the address, its successor into a pair.
+    assert "au.mem s2 on t1 = a3[s1 * 1 + t1] : index" in lines
+
+
+def test_a_value_that_is_pushed_takes_the_alu_and_the_pair_none() -> None:
+    lines = records(lower(EB_MULTI.text, 2))
+    assert "au.alu s2 on t1 = add s1, t1" in lines
+    assert "au.mem s3 on t1 = a3[s1 * 1 + t1] : index" in lines
+    # Own value, value from above and a constant have no form.
     assert "au.mem s4 on t1 = a3[s2 + 1] : index" in lines
 
 
@@ -123,6 +137,7 @@ func.func @f(%m: memref<?xf32>, %t: memref<?x?xf32>, %q: memref<?x?x?xf32>, %n: 
     attributes {ember.args = ["m", "t", "q", "n"]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+  %s = memref.alloc(%n) : memref<?xf32>
   dlc.configure_access_engine {
     %t0 = dlc.new_tu %c0 to %n step %c1 : index into !dlc.tu
     %i = dlc.get_ind_var %t0 : !slc.stream<index>
@@ -155,27 +170,23 @@ func.func @f(%m: memref<?xf32>, %t: memref<?x?xf32>, %q: memref<?x?x?xf32>, %n: 
             "in function 'f')",
         ),
         (
-            "%a = slc.mem_stream %q[%i, %i, %i] : memref<?x?x?xf32>[!slc.stream<index>, "
-            "!slc.stream<index>, !slc.stream<index>] into !slc.stream<f32>",
-            "rank of a memref read by the access unit must be 1 or 2, not 3 (op 'slc.mem_stream' "
-            "in function 'f')",
-        ),
-        (
-            "%a = slcvec.mem_stream %m[%i] : memref<?xf32>[!slc.stream<index>] "
-            "into !slc.stream<vector<4xf32>>",
-            "rank of a memref read by vectors must be 2, not 1 (op 'slcvec.mem_stream' in "
-            "function 'f')",
-        ),
-        (
             "%a = slcvec.mem_stream %t[%i, %c0] : memref<?x?xf32>[!slc.stream<index>, index] "
             "into !slc.stream<vector<4xf32>>",
             "last index of a vector stream must be the induction variable of the innermost unit, "
             "not 0 (op 'slcvec.mem_stream' in function 'f')",
         ),
         (
-            "%a = dlc.row_stream %q[%i, %i] len %n : memref<?x?x?xf32>[!slc.stream<index>, "
-            "!slc.stream<index>], index into !slc.stream<memref<?xf32>>",
-            "rank of a memref read by rows must be 2, not 3 (op 'dlc.row_stream' in function 'f')",
+            "%t1 = dlc.new_tu %c1 to %n step %c1 : index into !dlc.tu\n"
+            "%j = dlc.get_ind_var %t1 : !slc.stream<index>\n"
+            "%a = slcvec.mem_stream %t[%c0, %j] : memref<?x?xf32>[index, !slc.stream<index>] "
+            "into !slc.stream<vector<8xf32>>",
+            "lower bound of a unit that reads vectors must be a constant multiple of 8, where a "
+            "part of a row can begin, not 1 (op 'slcvec.mem_stream' in function 'f')",
+        ),
+        (
+            "%a = slc.mem_stream %s[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>",
+            "memref %s of the access unit must be an argument of the function, not "
+            "'memref.alloc' (op 'slc.mem_stream' in function 'f')",
         ),
         (
             "%a = slcvec.broadcast %i : !slc.stream<index> to !slc.stream<vector<4xindex>>",
@@ -187,10 +198,43 @@ func.func @f(%m: memref<?xf32>, %t: memref<?x?xf32>, %q: memref<?x?x?xf32>, %n: 
 def test_what_the_access_unit_cannot_say_is_refused(body: str, message: str) -> None:
     function = function_of(ENGINE.replace("BODY", body))
     with pytest.raises(CompileError, match=f"^{re.escape(message)}$"):
-        allocate(function, "small")
+        allocate_all(function, "small")
 
 
-HOST = ENGINE.replace("BODY", "dlc.yield")
+def test_memory_of_more_dimensions_is_addressed_by_row_number() -> None:
+    stream = "!slc.stream<index>"
+    body = (
+        f"%a = slc.mem_stream %q[%i, %n, %i] : memref<?x?x?xf32>[{stream}, index, {stream}] into "
+        "!slc.stream<f32>\n"
+        f"%b = dlc.row_stream %q[%i, %i] len %n : memref<?x?x?xf32>[{stream}, {stream}], index "
+        "into !slc.stream<memref<?xf32>>\n"
+        "%d = dlc.row_stream %m[] len %n : memref<?xf32>[], index into "
+        "!slc.stream<memref<?xf32>>"
+    )
+    (program,) = allocate_all(function_of(ENGINE.replace("BODY", body)), "small")
+    assert [line for line in lines_of(program) if "alu" in line or "[" in line] == [
+        "au.alu s0 on t0 = mul t0, a2",
+        "au.alu s1 on t0 = add s0, a0",
+        "au.mem s2 on t0 = a1[s1 * a3 + t0] : f32",
+        "au.alu s3 on t0 = mul t0, a2",
+        "au.alu s4 on t0 = add s3, t0",
+        "au.row r0 on t0 = a1[s4 * a3] len a0 : f32",
+        "au.row r1 on t0 = a4[0 * 0] len a0 : f32",
+    ]
+
+
+def test_each_access_program_of_a_function_has_its_own_names() -> None:
+    module = parse_module(FUSEDMM.text)
+    run_pipeline(module, 0, 4, hardware=True)
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    programs = allocate_all(function, "small")
+    assert [program.sym_name.data for program in programs] == ["kernel_0", "kernel_1"]
+    for program in programs:
+        program.verify()
+
+
+ALLOC = "  %s = memref.alloc(%n) : memref<?xf32>\n"
+HOST = ENGINE.replace("BODY", "dlc.yield").replace(ALLOC, "")
 LOAD = "%a = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>"
 
 
