@@ -206,8 +206,6 @@ class Monitor:
         is_row = self._is_row(tag)
         limit = config.max_burst_beats if is_row else config.line_beats
         assert beats <= limit, f"{what}: more than {limit} beats"
-        if is_row:
-            assert not self._awaited[tag], f"{what}: ID {tag} is in flight already"
         self._awaited[tag].append(beats)
         rows = Tally(self._is_row(other) for other, held in self._awaited.items() for _ in held)
         self.seen.most_row_reads = max(self.seen.most_row_reads, rows[True])

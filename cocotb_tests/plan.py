@@ -6,20 +6,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from cocotb_tests.monitors import Read
-from ember_hw.compiler.interpreters.tests.scalar_microcode import Scalar
-from ember_hw.config import LINE_BYTES
+from ember_hw.compiler.interpreters.scalar_microcode import Scalar
 from ember_hw.host.launch import Launch
+from ember_hw.rtl.burst_splitter import chunk_beats
 from ember_hw.rtl.layouts import tag_bits
 
-_BOUNDARY_BYTES = 4096
 _MOST_TOKENS = 100_000
 
 
-class Plan(Scalar):
+class Plan:
     """Reads of a launch, in the order of the program.
 
-    A memory stream reads each line once, however many elements in a row lie on it. A row is cut
-    where it crosses 4 KB and after `max_burst_beats`.
+    A memory stream reads each line once, however many elements in a row lie on it. A row is cut at
+    multiples of `chunk_beats`.
 
     Attributes
     ----------
@@ -27,35 +26,24 @@ class Plan(Scalar):
         Line addresses of each stream, by its number ``unit * streams_per_unit + stream``.
     bursts : list of (int, int)
         Address and beats of each burst of rows.
+    rows : list of bytes
+        What the rows are.
     """
 
     def __init__(self, launch: Launch) -> None:
+        self.config = launch.microcode.config
         regions = [(region.base, region.data.tobytes()) for region in launch.regions]
-        super().__init__(launch.microcode, regions, most_tokens=_MOST_TOKENS)
+        run = Scalar(
+            launch.microcode, regions, requests=[launch.arguments], most_tokens=_MOST_TOKENS
+        )
+        run.run()
+        self.rows = run.rows
         self.lines: dict[int, list[int]] = defaultdict(list)
+        for unit, stream, line in run.lines_read:
+            self.lines[unit * self.config.streams_per_unit + stream].append(line)
         self.bursts: list[tuple[int, int]] = []
-        self._stream: int | None = None
-        self.run()
-
-    def load(self, level: int, stream: int, slots: list[int]) -> int:
-        """Note who reads next."""
-        self._stream = level * self.config.streams_per_unit + stream
-        return super().load(level, stream, slots)
-
-    def row(self, entry: int, unsigned: list[int]) -> bytes:
-        """Note who reads next."""
-        self._stream = None
-        return super().row(entry, unsigned)
-
-    def read(self, address: int, size: int) -> bytes | None:
-        """Note a read of an element or a row."""
-        if self._stream is None:
+        for _, address, size in run.rows_read:
             self._note_row(address, size)
-        else:
-            line = address // LINE_BYTES * LINE_BYTES
-            if self.lines[self._stream][-1:] != [line]:
-                self.lines[self._stream].append(line)
-        return super().read(address, size)
 
     def beat_number(self, address: int) -> int:
         """Return the number, among all row beats, of the first one that is read from an address."""
@@ -66,9 +54,9 @@ class Plan(Scalar):
     def _note_row(self, address: int, size: int) -> None:
         bus = self.config.bus_bytes
         beats = [address + bus * i for i in range(-(-size // bus))]
+        chunk = chunk_beats(self.config) * bus
         while beats:
-            inside = [b for b in beats if b // _BOUNDARY_BYTES == beats[0] // _BOUNDARY_BYTES]
-            burst = inside[: self.config.max_burst_beats]
+            burst = [beat for beat in beats if beat // chunk == beats[0] // chunk]
             self.bursts.append((burst[0], len(burst)))
             beats = beats[len(burst) :]
 

@@ -34,7 +34,14 @@ _RANGES: dict[str, tuple[int, int]] = {
     "lines_per_stream": (2, 256),
     "bundle_entries": (16, 4096),
     "descriptor_entries": (8, 64),
+    "request_entries": (1, 16),
+    "memory_ports": (1, 8),
+    "port_interleave_bytes": (LINE_BYTES, 1 << 40),
+    "index_port_bits": (0, 512),
+    "input_queue": (0, 1),
 }
+
+MEMORY_PROTOCOLS = ("axi4", "axi3")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +65,8 @@ class AcceleratorConfig:
     exports : int
         Values a traversal unit hands to what lies below it, 2 to 16.
     bundle_scalars : int
-        Scalars in a bundle, 1 to 8.
+        Scalars in a bundle, 1 to 8 and at most `exports`: they are the first exports of the
+        innermost unit.
     outstanding_reads : int
         Row bursts in flight, 2 to 512. ``outstanding_reads * beats_per_row`` should exceed the
         memory's latency in cycles.
@@ -73,7 +81,22 @@ class AcceleratorConfig:
     bundle_entries : int
         Bundles that wait for the execute side; a power of two.
     descriptor_entries : int
-        Rows that wait for the gather engine; a power of two.
+        Rows that wait for the gather engine; a power of two. 8 are too few for a row a cycle.
+    request_entries : int
+        Requests that wait or run at one time, 1 to 16.
+    memory_ports : int
+        Read ports that rows (and index lines, without a port of their own) are spread over: 1, 2, 4
+        or 8.
+    port_interleave_bytes : int
+        Bytes after which the next port's turn comes, a power of two: 64 to 4096 interleaves,
+        2**28 gives each port a region. No burst crosses this boundary.
+    index_port_bits : int
+        Width of the index lines' own read port: 64, 128, 256 or 512; 0: they share the memory
+        ports.
+    memory_protocol : str
+        ``axi4``, or ``axi3``: bursts of at most 16 beats.
+    input_queue : int
+        1: an AXI4-Stream can feed memory streams in place of memory.
 
     Raises
     ------
@@ -93,7 +116,7 @@ class AcceleratorConfig:
     streams_per_unit: int = 2
     row_entries: int = 2
     exports: int = 4
-    bundle_scalars: int = 3
+    bundle_scalars: int = 4
     outstanding_reads: int = 64
     max_burst_beats: int = 64
     reorder_buffer_beats: int = 512
@@ -101,6 +124,12 @@ class AcceleratorConfig:
     lines_per_stream: int = 16
     bundle_entries: int = 256
     descriptor_entries: int = 16
+    request_entries: int = 8
+    memory_ports: int = 1
+    port_interleave_bytes: int = 4096
+    index_port_bits: int = 0
+    memory_protocol: str = "axi4"
+    input_queue: int = 0
 
     def __post_init__(self) -> None:
         if self.data_width_bits not in _DATA_WIDTHS_BITS:
@@ -118,10 +147,30 @@ class AcceleratorConfig:
             "lines_per_stream",
             "bundle_entries",
             "descriptor_entries",
+            "memory_ports",
+            "port_interleave_bytes",
         ):
             value = getattr(self, parameter)
             if value & (value - 1):
                 raise ValueError(f"{parameter} must be a power of two, not {value!r}")
+        if self.bundle_scalars > self.exports:
+            raise ValueError(
+                f"bundle_scalars must be at most exports ({self.exports}), "
+                f"not {self.bundle_scalars!r}"
+            )
+        if self.index_port_bits not in (0, *_DATA_WIDTHS_BITS):
+            raise ValueError(
+                f"index_port_bits must be one of 0, 64, 128, 256, 512, not {self.index_port_bits!r}"
+            )
+        if self.memory_protocol not in MEMORY_PROTOCOLS:
+            raise ValueError(
+                f"memory_protocol must be one of {', '.join(MEMORY_PROTOCOLS)}, "
+                f"not {self.memory_protocol!r}"
+            )
+        if self.memory_protocol == "axi3" and self.max_burst_beats > 16:
+            raise ValueError(
+                f"max_burst_beats must be at most 16 with AXI3, not {self.max_burst_beats!r}"
+            )
         if self.reorder_buffer_beats < 2 * self.max_burst_beats:
             raise ValueError(
                 "reorder_buffer_beats must be at least twice max_burst_beats "
@@ -141,14 +190,24 @@ class AcceleratorConfig:
         return self.data_width_bits // 8
 
     @property
+    def index_bits(self) -> int:
+        """Width in which line stores take index lines."""
+        return self.index_port_bits or min(self.data_width_bits, 128)
+
+    @property
     def line_beats(self) -> int:
-        """Beats of one 64-byte line of an index stream."""
-        return LINE_BYTES // self.bus_bytes
+        """Beats of one 64-byte line of an index stream, on the port it is read from."""
+        return 8 * LINE_BYTES // (self.index_port_bits or self.data_width_bits)
+
+    @property
+    def line_words(self) -> int:
+        """Words of `index_bits` in one 64-byte line."""
+        return 8 * LINE_BYTES // self.index_bits
 
     @property
     def slots(self) -> int:
-        """Values a unit's record can select: induction value, streams, ALU, inherited exports."""
-        return 2 + self.streams_per_unit + self.exports
+        """Values an ALU operand can be: induction value, streams, inherited values."""
+        return 1 + self.streams_per_unit + self.exports
 
     @property
     def events(self) -> int:

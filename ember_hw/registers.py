@@ -1,5 +1,8 @@
 """The register map of the access unit: read by RTL, host and documentation, written here only.
 
+Behind the counters named here stand those of the config's streams: see `stream_counter` and
+`row_counter`.
+
 Addresses are bytes on the AXI4-Lite port; registers are 32 bits. Counters are 64 bits, low word
 first; reading a low word latches its high word, so that a pair is always of one moment.
 """
@@ -10,6 +13,7 @@ from dataclasses import dataclass
 
 from amaranth.lib import enum
 
+from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 
 #: What MAGIC reads as: "EMBR".
@@ -60,6 +64,9 @@ class FaultCode(enum.IntEnum, shape=5):
     READ_SLAVE_ERROR = 7
     READ_DECODE_ERROR = 8
     ABORTED = 9
+    ADDRESS_OVERFLOW = 10
+    EXECUTE_STALLED = 11
+    MEMORY_STALLED = 12
 
 
 #: What each fault means, and what must hold instead.
@@ -67,17 +74,20 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.NONE: "no fault",
     FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
     FaultCode.ILLEGAL_MICROCODE: (
-        "units must be enabled outermost first without a hole, steps and row lengths be 1 or more"
+        "units must be enabled outermost first without a hole, with steps of 1 or more"
     ),
     FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
     FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
     FaultCode.ROW_OUT_OF_BOUNDS: (
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch"
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region"
     ),
     FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
     FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
     FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
     FaultCode.ABORTED: "the host aborted the program",
+    FaultCode.ADDRESS_OVERFLOW: "a region must lie within the address width",
+    FaultCode.EXECUTE_STALLED: "the execute side must empty its queues within WATCHDOG cycles",
+    FaultCode.MEMORY_STALLED: "memory must answer within WATCHDOG cycles",
 }
 
 #: What FAULT_ADDRESS holds where that is not the byte address of the access; None: nothing.
@@ -85,18 +95,22 @@ FAULT_ADDRESS_KINDS: dict[FaultCode, str | None] = {
     FaultCode.NONE: None,
     FaultCode.BAD_VERSION: None,
     FaultCode.ILLEGAL_MICROCODE: None,
+    FaultCode.STREAM_OUT_OF_BOUNDS: "element",
     FaultCode.INDEX_OUT_OF_RANGE: "index",
     FaultCode.ROW_OUT_OF_BOUNDS: "index",
     FaultCode.VALUE_TOO_WIDE: "low word",
     FaultCode.ABORTED: None,
+    FaultCode.ADDRESS_OVERFLOW: "element or index",
+    FaultCode.EXECUTE_STALLED: None,
+    FaultCode.MEMORY_STALLED: None,
 }
 
 
-class Counter(enum.IntEnum, shape=6):
+class Counter(enum.IntEnum, shape=8):
     """Counters, in the order of their addresses.
 
-    Every cycle from start to done is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one of
-    the stalls, the first that applies in the order below.
+    Every cycle while a request runs is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one
+    of the stalls, the first that applies in the order below.
     """
 
     CYCLES = 0
@@ -119,7 +133,7 @@ class Counter(enum.IntEnum, shape=6):
 
 #: What each counter counts.
 COUNTER_TEXTS: dict[Counter, str] = {
-    Counter.CYCLES: "cycles from start to done",
+    Counter.CYCLES: "cycles while a request ran",
     Counter.ROW_BEATS: "beats of rows received from memory",
     Counter.INDEX_BEATS: "beats of index lines received from memory",
     Counter.STALL_EXECUTE: "no beat: the execute side holds a queue that is full",
@@ -151,7 +165,13 @@ class Register:
 MAGIC = Register("MAGIC", 0x000, "ro", "0x454D4252: an ember_hw access unit answers here")
 ISA_VERSION = Register("ISA_VERSION", 0x004, "ro", "version of the microcode this hardware runs")
 CONFIG_HASH = Register("CONFIG_HASH", 0x008, "ro", "AcceleratorConfig.hash() of this hardware")
-CONTROL = Register("CONTROL", 0x00C, "wo", "bit 0: start; bit 1: abort")
+CONTROL = Register(
+    "CONTROL",
+    0x00C,
+    "wo",
+    "bit 0: start a request with the ARGUMENT registers' values; bit 1: abort all. A start is "
+    "refused with SLVERR while REQUESTS is at its most, in RESETTING and in DRAINING",
+)
 STATUS = Register("STATUS", 0x010, "ro", "bits 2:0: State")
 FAULT = Register(
     "FAULT", 0x014, "ro", "bits 4:0: FaultCode; 15:8: traversal unit; 23:16: stream or row entry"
@@ -163,6 +183,17 @@ FAULT_ADDRESS_HIGH = Register(
     "FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address or value that faulted, high word"
 )
 
+REQUESTS = Register("REQUESTS", 0x020, "ro", "requests that wait or run")
+COMPLETED = Register("COMPLETED", 0x024, "ro", "requests that ended since the reset, modulo 2**32")
+WATCHDOG = Register(
+    "WATCHDOG", 0x028, "rw", "cycles without progress that stop a program; 0: never; reset to 2**20"
+)
+
+#: Byte address of ARGUMENT0; ARGUMENT1 follows, up to the config's exports. Each is rw and 32 bits.
+ARGUMENTS_ADDRESS = 0x040
+#: What an argument register holds.
+ARGUMENT_TEXT = "value that the outermost unit of the next request inherits"
+
 #: All registers outside the counters and the microcode window, by address.
 REGISTERS: tuple[Register, ...] = (
     MAGIC,
@@ -173,7 +204,13 @@ REGISTERS: tuple[Register, ...] = (
     FAULT,
     FAULT_ADDRESS_LOW,
     FAULT_ADDRESS_HIGH,
+    REQUESTS,
+    COMPLETED,
+    WATCHDOG,
 )
+
+#: What WATCHDOG holds after a reset.
+WATCHDOG_CYCLES = 1 << 20
 
 CONTROL_START = 1 << 0
 CONTROL_ABORT = 1 << 1
@@ -219,7 +256,22 @@ def fault_error(code: FaultCode, unit: int = 0, stream: int = 0, address: int = 
     )
 
 
-def counter_address(counter: Counter) -> int:
+def stream_counter(unit: int, stream: int, config: AcceleratorConfig) -> int:
+    """Return the number of the counter of lines that a memory stream asked for."""
+    return len(Counter) + unit * config.streams_per_unit + stream
+
+
+def row_counter(entry: int, config: AcceleratorConfig) -> int:
+    """Return the number of the counter of rows that a row entry asked for."""
+    return stream_counter(config.traversal_units, entry, config)
+
+
+def counters(config: AcceleratorConfig) -> int:
+    """Return the number of all counters."""
+    return row_counter(config.row_entries, config)
+
+
+def counter_address(counter: int) -> int:
     """Return the byte address of a counter's low word; the high word follows.
 
     Examples

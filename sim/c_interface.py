@@ -97,6 +97,7 @@ class RunStruct(Structure):
         ("outputs", POINTER(OutputStruct)),
         ("awaited", c_uint64),
         ("max_idle_cycles", c_uint64),
+        ("max_cycles", c_uint64),
         ("cycles", c_uint64),
     )
 

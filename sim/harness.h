@@ -16,6 +16,7 @@ enum EmberState {
     EMBER_OUTPUT_FULL = 0,   /* a buffer is full: time stands still until the next run */
     EMBER_PROGRAM_ENDED = 1, /* see ember_run */
     EMBER_IDLE_TIMEOUT = 2,  /* no handshake on any channel for max_idle_cycles */
+    EMBER_CYCLE_LIMIT = 3,   /* max_cycles have passed */
 };
 
 enum EmberSinkKind { EMBER_IDEAL_SINK, EMBER_CORE_LIKE_SINK, EMBER_STALLING_SINK };
@@ -79,6 +80,7 @@ struct EmberRun {
     struct EmberOutput* outputs; /* one a unit */
     uint64_t awaited;            /* bit u: unit u's end is awaited */
     uint64_t max_idle_cycles;
+    uint64_t max_cycles;
     uint64_t cycles; /* result: cycles passed */
 };
 

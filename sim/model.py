@@ -211,6 +211,8 @@ class VerilatorModel:
     ) -> None:
         """Let the index stream carry these lines from now on, in this order, as it is taken.
 
+        Whenever the unit resets its queues, after a fault too, the stream loses what is left.
+
         Parameters
         ----------
         destinations : uint32 (N,)
@@ -299,7 +301,11 @@ class VerilatorModel:
         return value.value
 
     def run(
-        self, *, max_idle_cycles: int = 100_000, awaited: Sequence[int] | None = None
+        self,
+        *,
+        max_idle_cycles: int = 100_000,
+        max_cycles: int = (1 << 64) - 1,
+        awaited: Sequence[int] | None = None,
     ) -> RunResult:
         """Simulate until a buffer is full, the program has ended, or nothing moves any more.
 
@@ -310,6 +316,8 @@ class VerilatorModel:
         ----------
         max_idle_cycles : int
             Cycles without any handshake after which the run is given up.
+        max_cycles : int
+            Cycles after which it returns in any case.
         awaited : sequence of int, optional
             Units whose end is awaited; all if absent.
 
@@ -321,6 +329,7 @@ class VerilatorModel:
         units = range(self.shape.units) if awaited is None else awaited
         self._run.awaited = sum(1 << unit for unit in set(units))
         self._run.max_idle_cycles = max_idle_cycles
+        self._run.max_cycles = max_cycles
         state = self._checked(self._library.ember_run(self._open(), byref(self._run)))
         outputs = (
             UnitOutput(

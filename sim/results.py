@@ -25,6 +25,8 @@ class RunState(Enum):
     accesses is done; no read is outstanding and no output waits."""
     IDLE_TIMEOUT = 2
     """No channel had a handshake for `max_idle_cycles`."""
+    CYCLE_LIMIT = 3
+    """`max_cycles` have passed."""
 
 
 @dataclass(frozen=True)

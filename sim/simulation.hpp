@@ -87,6 +87,10 @@ public:
                 state = EMBER_IDLE_TIMEOUT;
                 break;
             }
+            if (cycle_ - begin >= run.max_cycles) {
+                state = EMBER_CYCLE_LIMIT;
+                break;
+            }
         }
         run.cycles = cycle_ - begin;
         return state;
@@ -161,6 +165,8 @@ private:
         for (size_t n = 0; n < UNITS; n++) {
             active |= queues_[n].sample(cycle_, run ? &run->outputs[n] : nullptr);
             active |= inputs_[n].sample();
+            // The reset of the queues reaches what feeds the unit, too.
+            if (queues_[n].is_reset()) inputs_[n].set(nullptr, nullptr, 0);
             if (!queues_[n].irq()) continue;
             irq = true;
             has_ended_[n] = true;

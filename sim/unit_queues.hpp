@@ -47,6 +47,7 @@ public:
     }
 
     bool waits() const { return waits_; }
+    bool is_reset() const { return !(*pins_.aresetn >> pins_.number & 1); }
     bool irq() const { return *pins_.irq >> pins_.number & 1; }
     const Counts& counts() const { return counts_; }
     void clear_counters() { counts_ = {}; }

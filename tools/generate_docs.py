@@ -63,6 +63,7 @@ def isa_page(config: AcceleratorConfig) -> str:
     for choices in (
         isa.BoundSource,
         isa.Source,
+        isa.StreamSource,
         isa.AluOperation,
         isa.ElementSize,
         isa.Hint,
@@ -88,12 +89,24 @@ def _field_rows(path: str, config: AcceleratorConfig) -> Iterable[tuple[object, 
         bit = last + 1
 
 
-def registers_page() -> str:
-    """Return docs/registers.md."""
-    counters = [
-        (f"{registers.counter_address(c):#05x}", f"`{c.name}`", registers.COUNTER_TEXTS[c])
-        for c in registers.Counter
-    ]
+def _counter_rows(config: AcceleratorConfig) -> Iterable[tuple[object, ...]]:
+    rows = [(int(c), f"`{c.name}`", registers.COUNTER_TEXTS[c]) for c in registers.Counter]
+    for unit in range(config.traversal_units):
+        for stream in range(config.streams_per_unit):
+            number = registers.stream_counter(unit, stream, config)
+            rows.append((number, f"`unit{unit}.stream{stream}`", "lines asked for"))
+    for entry in range(config.row_entries):
+        rows.append((registers.row_counter(entry, config), f"`row{entry}`", "rows asked for"))
+    for number, name, text in rows:
+        yield f"{registers.counter_address(number):#05x}", name, text
+
+
+def registers_page(config: AcceleratorConfig) -> str:
+    """Return docs/registers.md; the counters of streams and rows are those of the config given."""
+    arguments = (
+        (f"{registers.ARGUMENTS_ADDRESS + 4 * i:#05x}", f"`ARGUMENT{i}`", "rw")
+        for i in range(config.exports)
+    )
     faults = [
         (int(c), f"`{c.name}`", text, registers.FAULT_ADDRESS_KINDS.get(c, "byte address") or "")
         for c, text in registers.FAULT_TEXTS.items()
@@ -106,8 +119,11 @@ def registers_page() -> str:
             table(
                 ("address", "register", "access", "content"),
                 (
-                    (f"{r.address:#05x}", f"`{r.name}`", r.access, r.description)
-                    for r in registers.REGISTERS
+                    *(
+                        (f"{r.address:#05x}", f"`{r.name}`", r.access, r.description)
+                        for r in registers.REGISTERS
+                    ),
+                    *((*argument, registers.ARGUMENT_TEXT) for argument in arguments),
                 ),
             ),
             f"Counters begin at {registers.COUNTERS_ADDRESS:#x}. The microcode window begins at "
@@ -119,21 +135,20 @@ def registers_page() -> str:
             ),
             "## Faults\n",
             f"FAULT.unit is {registers.NO_UNIT:#x} for a row entry, whose number FAULT.stream "
-            "holds.\n",
+            "holds, and where there is no unit.\n",
             table(("FAULT.code", "name", "meaning", "FAULT_ADDRESS"), faults),
             "## Counters\n",
             section(registers.Counter.__doc__),
-            table(("address", "counter", "meaning"), counters),
+            f"The last ones, of streams and rows, are those of config `{config.name}`.\n",
+            table(("address", "counter", "meaning"), _counter_rows(config)),
         )
     )
 
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page, by its path in the repository."""
-    return {
-        "docs/isa.md": isa_page(AcceleratorConfig.preset("default")),
-        "docs/registers.md": registers_page(),
-    }
+    config = AcceleratorConfig.preset("default")
+    return {"docs/isa.md": isa_page(config), "docs/registers.md": registers_page(config)}
 
 
 def main() -> int:

@@ -130,7 +130,8 @@ def _check_row_length(spec: EmbeddingBagSpec, opt_level: int, config: Accelerato
         return layouts(config)[record].field(field).most
 
     # Elements are addressed by the distance of rows, which are padded to whole beats.
-    distance = most("unit0.stream0", "second_pitch") // config.bus_bytes * config.bus_bytes
+    distance = most("unit0.stream0", "outer_pitch") * spec.weight.itemsize
+    distance = distance // config.bus_bytes * config.bus_bytes
     length = most("row0", "length")
     row_bytes = (distance, most("row0", "clip"), length, length)
     longest = [count // spec.weight.itemsize for count in row_bytes]

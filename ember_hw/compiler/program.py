@@ -14,15 +14,15 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.check_microcode import check_microcode
-from ember_hw.config import AcceleratorConfig
+from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.errors import ProgramError
 from ember_hw.isa import Event, Microcode, layouts
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: The values a program is launched with, by symbol. A memref argument "tab" has `tab` (byte address
-#: of its region), `tab.bytes` (bytes of the region), `tab.rows` and `tab.pitch` (distance of two
-#: rows in elements); an index argument "B" has its value.
+#: of its region), `tab.bytes` and `tab.elements` (size of the region), `tab.rows` and `tab.pitch`
+#: (distance of two rows in elements); an index argument "B" has its value.
 Environment: TypeAlias = Mapping[str, int]
 
 OPT_LEVELS = (0, 1, 2, 3)
@@ -55,10 +55,15 @@ class Patch:
 
 @dataclass(frozen=True)
 class Argument:
-    """What the host provides: a symbol and its type, ``index`` or ``memref<?x?xf32>``."""
+    """What the host provides: a symbol and its type, ``index`` or ``memref<?x?xf32>``.
+
+    `register` is the ARGUMENT register that carries the value with each request; None if the launch
+    writes it into the microcode, or nothing reads it.
+    """
 
     symbol: str
     type: str
+    register: int | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,15 @@ class Program:
                     f"patch must name a field of the microcode, "
                     f"not {patch.field!r} of record {patch.record!r}"
                 )
+        registers = [a.register for a in self.arguments if a.register is not None]
+        if len(set(registers)) != len(registers):
+            raise ValueError(f"registers of arguments must be distinct, not {registers!r}")
+        for register in registers:
+            if not 0 <= register < self.config.exports:
+                raise ValueError(
+                    f"register of an argument must be from 0 to {self.config.exports - 1}, "
+                    f"not {register!r}"
+                )
         for callback in self.callbacks:
             _check_callback(callback, self.config)
         ids = [callback.id for callback in self.callbacks]
@@ -196,12 +210,7 @@ class Program:
         known = layouts(self.config)
         changes: dict[tuple[str, str], int] = {}
         for patch in self.patches:
-            if patch.symbol not in environment:
-                raise ProgramError(
-                    f"environment of program {self.name!r} must hold symbol {patch.symbol!r}, "
-                    f"not only {', '.join(sorted(environment)) or 'nothing'}"
-                )
-            value = patch.scale * environment[patch.symbol] + patch.addend
+            value = patch.scale * self._value(patch.symbol, environment) + patch.addend
             target = known[patch.record].field(patch.field)
             if not target.least <= value <= target.most:
                 raise ProgramError(
@@ -214,6 +223,41 @@ class Program:
         bound = self.microcode.with_fields(changes)
         check_microcode(bound)
         return bound
+
+    def request_arguments(self, environment: Environment) -> tuple[int, ...]:
+        """Return what the ARGUMENT registers hold for one request; 0 where none is used.
+
+        Parameters
+        ----------
+        environment : mapping of str to int
+            A value for each symbol that a register carries.
+
+        Raises
+        ------
+        ProgramError
+            A symbol is missing, or a value doesn't fit 32 bits, signed.
+        """
+        values = [0] * self.config.exports
+        least, most = -(1 << (VALUE_WIDTH_BITS - 1)), (1 << (VALUE_WIDTH_BITS - 1)) - 1
+        for argument in self.arguments:
+            if argument.register is None:
+                continue
+            value = self._value(argument.symbol, environment)
+            if not least <= value <= most:
+                raise ProgramError(
+                    f"argument {argument.symbol!r} of a request must be from {least} to {most}, "
+                    f"not {value!r}"
+                )
+            values[argument.register] = value
+        return tuple(values)
+
+    def _value(self, symbol: str, environment: Environment) -> int:
+        if symbol not in environment:
+            raise ProgramError(
+                f"environment of program {self.name!r} must hold symbol {symbol!r}, "
+                f"not only {', '.join(sorted(environment)) or 'nothing'}"
+            )
+        return environment[symbol]
 
     def save(self, path: str | Path) -> None:
         """Write the program to one file, which `load` reads."""

@@ -34,11 +34,14 @@ class Launch:
         Memory of the device; no two overlap.
     callbacks : tuple of Callback
         What the bundles will be used for.
+    arguments : tuple of int
+        What the request carries, see `Program.request_arguments`; those left out are 0.
     """
 
     microcode: Microcode
     regions: tuple[Region, ...]
     callbacks: tuple[Callback, ...]
+    arguments: tuple[int, ...] = ()
 
 
 class LoadedProgram:
@@ -103,7 +106,12 @@ class LoadedProgram:
                 )
         for resident in self.tables.values():
             resident.refresh(request.indices)
-        return Launch(program.bind(environment), tuple(regions), program.callbacks)
+        return Launch(
+            program.bind(environment),
+            tuple(regions),
+            program.callbacks,
+            program.request_arguments(environment),
+        )
 
 
 def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:

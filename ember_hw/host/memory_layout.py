@@ -51,6 +51,7 @@ class Region:
         return {
             self.symbol: self.base,
             f"{self.symbol}.bytes": self.num_bytes,
+            f"{self.symbol}.elements": self.rows * self.pitch,
             f"{self.symbol}.rows": self.rows,
             f"{self.symbol}.pitch": self.pitch,
         }

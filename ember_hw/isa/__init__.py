@@ -7,10 +7,19 @@ read those. Each record begins on a 32-bit word, fields follow from bit 0 in the
 
 Slots
 -----
-Inside a record of a unit a *slot* selects a value: 0 the unit's induction value, 1 to S its memory
-streams, S + 1 its ALU (in pair mode: stream 0's value in the next iteration), S + 2 onwards the
-values inherited from the unit above, which are that unit's *exports*. Row entries and the issue
-stage select among the exports of the innermost unit.
+A unit inherits the *exports* of the unit above it, the outermost unit the arguments of the request.
+Operand a of its ALU is a value of its own, selected by *slot*: 0 its induction value, 1 to S its
+memory streams; operand b can also be an inherited value, slot S + 1 onwards. Each of its exports is
+the inherited value of the same number or a value of its own. Row entries select among the exports
+of the innermost unit, and the scalars of a bundle are the first of them.
+
+Addresses
+---------
+Element n of a memory stream is at ``base + (n << size)``. Its number n is `first`, plus the
+induction value with `induction`, plus ``inherited[outer_export] * outer_pitch`` with
+`outer_enable`. A row is at ``base + index * pitch``, plus ``exports[base_export] << 6`` where
+`base_source` is a slot, plus ``exports[offset_export] << offset_size`` with `offset_enable`. Both
+are reckoned exactly: what does not lie within its region is a fault, never another address.
 
 Events
 ------
@@ -29,6 +38,7 @@ from ember_hw.isa.fields import (
     Hint,
     RecordLayout,
     Source,
+    StreamSource,
 )
 from ember_hw.isa.microcode import Microcode, check_field
 from ember_hw.isa.records import ISA_VERSION, event_bit, event_mask, layouts, microcode_words
@@ -48,6 +58,7 @@ __all__ = [
     "Microcode",
     "RecordLayout",
     "Source",
+    "StreamSource",
     "assemble",
     "check_field",
     "disassemble",

@@ -26,13 +26,20 @@ class Source(enum.IntEnum, shape=1):
     SLOT = 1
 
 
+class StreamSource(enum.IntEnum, shape=1):
+    """Where a memory stream's lines come from."""
+
+    MEMORY = 0
+    QUEUE = 1  # the input queue
+
+
 class AluOperation(enum.IntEnum, shape=2):
     """What a unit's ALU computes; results keep the low 32 bits."""
 
     ADD = 0
     SUB = 1
     MUL = 2
-    SHL = 3  # by the low five bits of b
+    RSUB = 3  # b - a
 
 
 class ElementSize(enum.IntEnum, shape=2):

@@ -18,10 +18,11 @@ from ember_hw.isa.fields import (
     Hint,
     RecordLayout,
     Source,
+    StreamSource,
 )
 
 #: Raised by every change to the records below.
-ISA_VERSION = 1
+ISA_VERSION = 2
 
 
 def _bits(choices: int) -> int:
@@ -32,6 +33,10 @@ def _bits(choices: int) -> int:
 def _choice(name: str, choices: type[enum.IntEnum], description: str) -> Field:
     width_bits = max(int(c) for c in choices).bit_length()
     return Field(name, width_bits, description, FieldKind.ENUM, choices)
+
+
+def _export(name: str, description: str, config: AcceleratorConfig) -> Field:
+    return Field(name, _bits(config.exports), description, limit=config.exports)
 
 
 def _header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
@@ -48,6 +53,8 @@ def _header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
 
 def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     slot_bits, slots = _bits(config.slots), config.slots
+    own = config.streams_per_unit + 1
+    choices = own + 2
     value = VALUE_WIDTH_BITS
 
     def slot(name: str, description: str) -> Field:
@@ -61,10 +68,10 @@ def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         ),
         Field("pair", 1, "the ALU slot holds stream 0's value in the next iteration"),
         _choice("lower_source", Source, "where the lower bound comes from"),
-        slot("lower_slot", "inherited value that is the lower bound"),
+        _export("lower_export", "inherited value that is the lower bound", config),
         Field("lower_immediate", value, "lower bound", FieldKind.SIGNED),
         _choice("upper_source", BoundSource, "where the upper bound (exclusive) comes from"),
-        slot("upper_slot", "inherited value that is the upper bound"),
+        _export("upper_export", "inherited value that is the upper bound", config),
         Field(
             "upper_immediate",
             value,
@@ -72,55 +79,53 @@ def _unit_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
             FieldKind.SIGNED,
         ),
         Field("step", 16, "distance of two induction values; never 0"),
-        _choice("alu_operation", AluOperation, "what the ALU slot holds: a (operation) b"),
-        slot("alu_a_slot", "operand a"),
+        _choice("alu_operation", AluOperation, "what the ALU computes: a (operation) b"),
+        Field("alu_a_slot", _bits(own), "operand a, a value of the unit's own", limit=own),
         _choice("alu_b_source", Source, "where operand b comes from"),
         slot("alu_b_slot", "operand b"),
         Field("alu_immediate", value, "operand b", FieldKind.SIGNED),
-        *(slot(f"export{i}", f"value handed down as export {i}") for i in range(config.exports)),
+        *(
+            Field(
+                f"export{i}",
+                _bits(choices),
+                f"value handed down as export {i}: 0 the inherited one, 1 the induction value, "
+                "2.. the streams, the last the ALU",
+                limit=choices,
+            )
+            for i in range(config.exports)
+        ),
     )
 
 
 def _stream_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
-    slot_bits, slots = _bits(config.slots), config.slots
     return (
         Field("enable", 1, "the program uses this stream"),
+        _choice("source", StreamSource, "where its lines come from"),
         _choice("size", ElementSize, "bytes of an element"),
         Field("signed", 1, "elements shorter than 4 bytes are sign-extended"),
-        Field("base", config.address_width_bits, "byte address of the region, a multiple of 64"),
-        Field(
-            "region_bytes",
-            config.address_width_bits,
-            "bytes of the region; an element beyond it is a fault",
-        ),
-        Field("first", VALUE_WIDTH_BITS, "byte offset of the element that slot values of 0 select"),
-        Field(
-            "slot", slot_bits, "induction or inherited value that selects the element", limit=slots
-        ),
-        Field("shift", 4, "the slot's value counts elements of 2 ** shift bytes"),
-        Field("second_enable", 1, "a second value takes part in the address"),
-        Field(
-            "second_slot", slot_bits, "inherited value that selects the outer element", limit=slots
-        ),
-        Field("second_pitch", 20, "bytes between two outer elements"),
+        Field("base", config.address_width_bits, "byte address of element 0, a multiple of 64"),
+        Field("elements", VALUE_WIDTH_BITS, "elements of the region; one beyond it is a fault"),
+        Field("first", VALUE_WIDTH_BITS, "element number, before the rest", FieldKind.SIGNED),
+        Field("induction", 1, "the induction value is added to the element number"),
+        Field("outer_enable", 1, "an inherited value times outer_pitch is added to it"),
+        _export("outer_export", "inherited value that selects the outer element", config),
+        Field("outer_pitch", 17, "elements between two outer elements"),
         _choice("hint", Hint, "what a memory hierarchy may do with the line"),
     )
 
 
 def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
-    export_bits, exports = _bits(config.exports), config.exports
-
     def export(name: str, description: str) -> Field:
-        return Field(name, export_bits, description, limit=exports)
+        return _export(name, description, config)
 
+    address = config.address_width_bits
     return (
         Field("events", config.events, "events that fetch this row", FieldKind.EVENTS),
         export("index_export", "value that is the row's index"),
-        _choice("base_source", Source, "where the table's address comes from"),
-        Field(
-            "base", config.address_width_bits, "byte address of row 0, a multiple of the bus width"
-        ),
-        export("base_export", "value that is the table's address in units of 64 bytes"),
+        Field("base", address, "byte address of the region, a multiple of the bus width"),
+        Field("region_bytes", address, "bytes of the region; a row that ends beyond it is a fault"),
+        _choice("base_source", Source, "whether the table begins at the base, or beyond it"),
+        export("base_export", "value that is the table's distance from base in units of 64 bytes"),
         _choice("pitch_source", Source, "where the distance of rows comes from"),
         Field("pitch", 20, "bytes between two rows, a multiple of the bus width"),
         export("pitch_export", "value that is the distance of rows in bytes"),
@@ -134,7 +139,7 @@ def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
             "offset_enable", 1, "only a part of the row is fetched: `length` bytes from an offset"
         ),
         export("offset_export", "value that selects the part"),
-        Field("offset_shift", 4, "the value counts elements of 2 ** offset_shift bytes"),
+        _choice("offset_size", ElementSize, "what the value counts"),
         Field(
             "clip", 17, "bytes of the whole row, where offset_enable is set: the part is cut there"
         ),
@@ -143,18 +148,8 @@ def _row_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
 
 
 def _issue_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
-    export_bits, exports = _bits(config.exports), config.exports
     return (
         Field("events", config.events, "events that the execute side is told of", FieldKind.EVENTS),
-        *(
-            Field(
-                f"scalar{i}_export",
-                export_bits,
-                f"value that is scalar {i} of a bundle",
-                limit=exports,
-            )
-            for i in range(config.bundle_scalars)
-        ),
     )
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.control import Control
 from ember_hw.rtl.counters import Counters
 from ember_hw.rtl.datapath import Datapath
-from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
-from ember_hw.rtl.memory_port import MemoryPort
-from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name
+from ember_hw.rtl.layouts import bundle_layout, index_word_layout, row_beat_layout
+from ember_hw.rtl.memory_ports import MemoryPorts
+from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name, register_paths
 from ember_hw.rtl.register_file import RegisterFile
 
 
@@ -34,7 +33,12 @@ class AccessUnit(wiring.Component):
     Members
     -------
     bus : AXI4-Lite, subordinate
-    memory : AXI4 read channels, manager
+    memory : AXI read channels, managers
+        Each memory port.
+    index_memory : AXI read channels, manager
+        With `config.index_port_bits`.
+    index_queue : stream, in
+        With `config.input_queue`: words of lines for the streams that take them from here.
     bundle, row : streams, out
     queue_reset : out
         Resets the execute side's end of both queues; high in the state RESETTING.
@@ -44,10 +48,16 @@ class AccessUnit(wiring.Component):
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
+        members = {}
+        if config.index_port_bits:
+            members["index_memory"] = Out(axi.ReadSignature(config, index=True))
+        if config.input_queue:
+            members["index_queue"] = In(stream.Signature(index_word_layout(config)))
         super().__init__(
             {
                 "bus": In(axi.LiteSignature()),
-                "memory": Out(axi.ReadSignature(config)),
+                "memory": Out(axi.ReadSignature(config)).array(config.memory_ports),
+                **members,
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_beat_layout(config))),
                 "queue_reset": Out(1),
@@ -61,67 +71,84 @@ class AccessUnit(wiring.Component):
         m.submodules.registers = registers = RegisterFile(config=config)
         m.submodules.microcode = microcode = MicrocodeMemory(config=config)
         m.submodules.counters = counters = Counters(config=config)
-        m.submodules.port = port = MemoryPort(config=config)
+        m.submodules.ports = ports = MemoryPorts(config=config)
         datapath = Datapath(config=config)
         m.submodules.control = control = Control(config=config, fault_ports=len(datapath.faults))
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
 
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
-        wiring.connect(m, port.axi, wiring.flipped(self.memory))
-        wiring.connect(m, datapath.index_request, port.index_request)
-        wiring.connect(m, datapath.row_request, port.row_request)
+        for inner, outer in zip(ports.memory, self.memory, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        if config.index_port_bits:
+            wiring.connect(m, ports.index_memory, wiring.flipped(self.index_memory))
+        if config.input_queue:
+            wiring.connect(m, wiring.flipped(self.index_queue), datapath.index_queue)
+        wiring.connect(m, datapath.index_request, ports.index_request)
+        wiring.connect(m, datapath.row_request, ports.row_request)
         wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
         wiring.connect(m, datapath.row, wiring.flipped(self.row))
         wiring.connect(m, control.root, datapath.root)
-        for path in isa.layouts(config):
+        for path in register_paths(config):
             name = record_name(path)
             m.d.comb += getattr(datapath, name).eq(getattr(microcode, name))
+        for held, seen in zip(microcode.row_events, datapath.row_events, strict=True):
+            m.d.comb += seen.eq(held)
         for reported, seen in zip(datapath.faults, control.faults, strict=True):
             wiring.connect(m, reported, seen)
 
         m.d.comb += [
             registers.state.eq(control.state),
             registers.fault.eq(control.fault),
+            registers.requests.eq(control.requests),
+            registers.completed.eq(control.completed),
+            registers.may_start.eq(control.may_start),
             registers.counter_value.eq(counters.value),
+            registers.counters_settled.eq(counters.settled),
             registers.microcode_read_data.eq(microcode.read_data),
             microcode.address.eq(registers.microcode_address),
             microcode.write.eq(registers.microcode_write),
             microcode.write_data.eq(registers.microcode_write_data),
+            microcode.row_select.eq(datapath.row_select),
+            datapath.row_record.eq(microcode.row),
             control.start.eq(registers.start),
             control.abort.eq(registers.abort),
+            control.arguments.eq(registers.arguments),
+            control.watchdog.eq(registers.watchdog),
+            control.progress.eq(datapath.moves | ports.index_valid | ports.row_valid),
+            control.execute_blocks.eq(datapath.blocked_execute),
             control.verdict.eq(microcode.verdict),
-            control.reads_idle.eq(port.idle),
+            control.reads_idle.eq(ports.idle),
             control.cleared.eq(datapath.cleared),
             control.ended.eq(datapath.ended),
-            port.stop.eq(control.stop),
+            ports.stop.eq(control.stop),
             datapath.queue_reset.eq(control.queue_reset),
             self.queue_reset.eq(control.queue_reset),
-            datapath.index_valid.eq(port.index_valid),
-            datapath.row_valid.eq(port.row_valid),
-            datapath.beat.eq(port.beat),
+            datapath.index_valid.eq(ports.index_valid),
+            datapath.index_beat.eq(ports.index_beat),
+            datapath.row_valid.eq(ports.row_valid),
+            datapath.row_beat.eq(ports.row_beat),
             self.irq.eq(control.irq),
         ]
 
         # Reads in flight without a beat to show are the memory's; see Counters for the order of
         # blame.
-        beat_now = Signal()
         m.d.comb += [
-            beat_now.eq(self.memory.rvalid & self.memory.rready),
-            counters.start.eq(registers.start),
+            counters.start.eq(control.begins),
             counters.running.eq(control.running),
-            counters.row_beat.eq(beat_now & ~self.memory.rid[-1]),
-            counters.index_beat.eq(beat_now & self.memory.rid[-1]),
+            counters.row_beat.eq(ports.row_valid),
+            counters.index_beat.eq(ports.index_valid),
             counters.stalls.eq(
                 Cat(
                     datapath.blocked_execute,
                     datapath.blocked_outstanding,
                     datapath.blocked_reorder,
-                    port.waiting,
-                    ~port.idle,
+                    ports.waiting,
+                    ~ports.idle,
                 )
             ),
             counters.bundle.eq(self.bundle.valid & self.bundle.ready),
-            counters.row.eq(datapath.row_asked),
+            counters.lines.eq(datapath.lines_asked),
+            counters.rows.eq(datapath.rows_asked),
             counters.row_bytes.eq(datapath.row_bytes),
             counters.select.eq(registers.counter_select),
         ]

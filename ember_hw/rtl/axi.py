@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from ember_hw import registers
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl.layouts import tag_bits
+from ember_hw.rtl.layouts import request_tag_bits, tag_bits
 
 
 class Response(enum.Enum, shape=2):
@@ -46,12 +46,18 @@ class Burst(enum.Enum, shape=2):
 
 
 class LiteSignature(wiring.Signature):
-    """AXI4-Lite with 32-bit data, seen from the manager."""
+    """AXI4-Lite with 32-bit data, seen from the manager.
 
-    def __init__(self):
+    Parameters
+    ----------
+    address_bits : int
+        Width of the byte address; one access unit's, if there is nothing to say.
+    """
+
+    def __init__(self, *, address_bits: int = registers.ADDRESS_WIDTH_BITS):
         super().__init__(
             {
-                "awaddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "awaddr": Out(address_bits),
                 "awprot": Out(3),
                 "awvalid": Out(1),
                 "awready": In(1),
@@ -62,7 +68,7 @@ class LiteSignature(wiring.Signature):
                 "bresp": In(Response),
                 "bvalid": In(1),
                 "bready": Out(1),
-                "araddr": Out(registers.ADDRESS_WIDTH_BITS),
+                "araddr": Out(address_bits),
                 "arprot": Out(3),
                 "arvalid": Out(1),
                 "arready": In(1),
@@ -75,37 +81,52 @@ class LiteSignature(wiring.Signature):
 
 
 class ReadSignature(wiring.Signature):
-    """The read channels of AXI4, seen from the manager; ARID is the read's tag.
+    """The read channels of AXI4 or AXI3, seen from the manager; ARID is the read's tag.
 
     Parameters
     ----------
     config : AcceleratorConfig
-        Gives the widths of address, data and ID.
+        Gives the protocol and the widths of address, data and ID.
+    index : bool
+        The index lines' own port: its width, and no bit that tells lines from rows.
+    extra_id_bits : int
+        Bits of the IDs above those of one access unit.
     """
 
-    def __init__(self, config: AcceleratorConfig):
+    def __init__(self, config: AcceleratorConfig, *, index: bool = False, extra_id_bits: int = 0):
         self.config = config
-        super().__init__(
-            {
-                "arid": Out(tag_bits(config)),
-                "araddr": Out(config.address_width_bits),
-                "arlen": Out(8),
-                "arsize": Out(3),
-                "arburst": Out(Burst),
-                "arlock": Out(1),
-                "arcache": Out(4),
-                "arprot": Out(3),
-                "arqos": Out(4),
-                "arvalid": Out(1),
-                "arready": In(1),
-                "rid": In(tag_bits(config)),
-                "rdata": In(config.data_width_bits),
-                "rresp": In(Response),
-                "rlast": In(1),
-                "rvalid": In(1),
-                "rready": Out(1),
-            }
-        )
+        self.index = index
+        self.extra_id_bits = extra_id_bits
+        is_axi3 = config.memory_protocol == "axi3"
+        id_bits = extra_id_bits + (request_tag_bits(config) if index else tag_bits(config))
+        members = {
+            "arid": Out(id_bits),
+            "araddr": Out(config.address_width_bits),
+            "arlen": Out(4 if is_axi3 else 8),
+            "arsize": Out(3),
+            "arburst": Out(Burst),
+            "arlock": Out(2 if is_axi3 else 1),
+            "arcache": Out(4),
+            "arprot": Out(3),
+        }
+        if not is_axi3:
+            members["arqos"] = Out(4)
+        members |= {
+            "arvalid": Out(1),
+            "arready": In(1),
+            "rid": In(id_bits),
+            "rdata": In(config.index_port_bits if index else config.data_width_bits),
+            "rresp": In(Response),
+            "rlast": In(1),
+            "rvalid": In(1),
+            "rready": Out(1),
+        }
+        super().__init__(members)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReadSignature) and self.config == other.config
+        return (
+            isinstance(other, ReadSignature)
+            and self.config == other.config
+            and self.index == other.index
+            and self.extra_id_bits == other.extra_id_bits
+        )

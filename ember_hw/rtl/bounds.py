@@ -1,4 +1,4 @@
-"""Evaluates the bounds of a loop for each entry."""
+"""Evaluates, for each entry of a loop, what stays the same until the next one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ember_hw import isa
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.layouts import entry_layout, record_layout, token_layout
-from ember_hw.rtl.slots import inherited, select
+from ember_hw.rtl.multiplier import Multiplier
+from ember_hw.rtl.slots import select
 
-_PIPELINE_CYCLES = 3
 _QUEUE_CREDITS = 16
 
 
 class Bounds(wiring.Component):
     """Turns each token of the unit above into one entry of this unit's loop.
 
-    One token a cycle in, one entry a cycle out, five cycles from one to the other, in order. The
+    One token a cycle in, one entry a cycle out, six cycles from one to the other, in order. The
     pipeline does not stall: a token is accepted when its entry has a place.
 
     Parameters
@@ -30,12 +30,12 @@ class Bounds(wiring.Component):
 
     Members
     -------
-    record : in
-        The unit's microcode record.
+    record, streams : in
+        The unit's microcode records.
     parent : stream, in
         Tokens of the unit above.
     entry : stream, out
-        Bounds, and the token they belong to.
+        Bounds, windows of the streams, and the parent's events.
     """
 
     def __init__(self, *, config: AcceleratorConfig, level: int):
@@ -46,6 +46,9 @@ class Bounds(wiring.Component):
         super().__init__(
             {
                 "record": In(record_layout("unit0", config)),
+                "streams": In(record_layout("unit0.stream0", config)).array(
+                    config.streams_per_unit
+                ),
                 "parent": In(stream.Signature(token_layout(config))),
                 "entry": Out(stream.Signature(entry_layout(config))),
             }
@@ -64,58 +67,87 @@ class Bounds(wiring.Component):
             accept.eq(self.parent.valid & self.parent.ready),
             queue.take.eq(accept),
         ]
-
         token = self.parent.payload
-        choices = inherited(token.exports, config)
-        lower_slot = select(m, "lower_from_slot", record.lower_slot, choices)
-        upper_slot = select(m, "upper_from_slot", record.upper_slot, choices)
-        relative = record.upper_source == isa.BoundSource.LOWER_PLUS
-        lower = Signal(signed(VALUE_WIDTH_BITS))
-        m.d.comb += lower.eq(
-            Mux(record.lower_source == isa.Source.SLOT, lower_slot, record.lower_immediate)
-        )
+        multipliers = []
+        for s, stream_record in enumerate(self.streams):
+            multiplier = Multiplier(a=signed(VALUE_WIDTH_BITS), b=len(stream_record.outer_pitch))
+            m.submodules[f"multiplier{s}"] = multiplier
+            multipliers.append(multiplier)
+            outer = Signal(signed(VALUE_WIDTH_BITS), name=f"outer{s}")
+            m.d.sync += outer.eq(select(stream_record.outer_export, token.exports))
+            with m.If(~stream_record.outer_enable):
+                m.d.sync += outer.eq(0)
+            m.d.comb += [
+                multiplier.a.eq(outer),
+                multiplier.b.eq(stream_record.outer_pitch),
+            ]
 
-        # The distance upper - lower - 1 needs no upper bound where that is the lower bound plus an
-        # immediate.
-        valid = [Signal(name=f"valid{i}") for i in range(_PIPELINE_CYCLES)]
-        tokens = [Signal(token_layout(config), name=f"token{i}") for i in range(_PIPELINE_CYCLES)]
-        lowers = [Signal(VALUE_WIDTH_BITS, name=f"lower{i}") for i in range(_PIPELINE_CYCLES)]
-        minuend = Signal(signed(VALUE_WIDTH_BITS))
-        subtrahend = Signal(signed(VALUE_WIDTH_BITS))
+        # 1: operands; up to the products' end the loop's length has time.
+        stages = 2 + multipliers[0].cycles
+        valid = [Signal(name=f"valid{i}") for i in range(stages)]
+        events = [Signal(config.events, name=f"events{i}") for i in range(stages)]
+        m.d.sync += [valid[0].eq(accept), events[0].eq(token.events)]
+        for i in range(1, stages):
+            m.d.sync += [valid[i].eq(valid[i - 1]), events[i].eq(events[i - 1])]
+
+        lower = [Signal(signed(VALUE_WIDTH_BITS), name=f"lower{i}") for i in range(stages)]
+        upper = Signal(signed(VALUE_WIDTH_BITS))
         distance = Signal(signed(VALUE_WIDTH_BITS + 1))
-        left = Signal(signed(VALUE_WIDTH_BITS + 2))
-        empty = Signal()
+        left = [Signal(signed(VALUE_WIDTH_BITS + 2), name=f"left{i}") for i in range(2, stages)]
+        empty = [Signal(name=f"empty{i}") for i in range(2, stages)]
+        # The distance upper - lower - 1 needs no lower bound where the upper one is relative to it.
+        subtrahend = Signal(signed(VALUE_WIDTH_BITS))
+        first_lower = Signal(signed(VALUE_WIDTH_BITS))
+        m.d.comb += first_lower.eq(
+            Mux(
+                record.lower_source == isa.Source.SLOT,
+                select(record.lower_export, token.exports),
+                record.lower_immediate,
+            )
+        )
         m.d.sync += [
-            valid[0].eq(accept),
-            tokens[0].eq(token),
-            lowers[0].eq(lower),
-            minuend.eq(
-                Mux(record.upper_source == isa.BoundSource.SLOT, upper_slot, record.upper_immediate)
+            lower[0].eq(first_lower),
+            subtrahend.eq(first_lower),
+            upper.eq(
+                Mux(
+                    record.upper_source == isa.BoundSource.SLOT,
+                    select(record.upper_export, token.exports),
+                    record.upper_immediate,
+                )
             ),
-            subtrahend.eq(Mux(relative, 0, lower)),
-            distance.eq(minuend - subtrahend - 1),
-            left.eq(distance - record.step),
-            empty.eq(distance < 0),
+            distance.eq(upper - subtrahend - 1),
+            left[0].eq(distance - record.step),
+            empty[0].eq(distance < 0),
         ]
-        for i in range(1, _PIPELINE_CYCLES):
-            m.d.sync += [
-                valid[i].eq(valid[i - 1]),
-                tokens[i].eq(tokens[i - 1]),
-                lowers[i].eq(lowers[i - 1]),
+        with m.If(record.upper_source == isa.BoundSource.LOWER_PLUS):
+            m.d.sync += subtrahend.eq(0)
+        for i in range(1, stages):
+            m.d.sync += lower[i].eq(lower[i - 1])
+        for held in (left, empty):
+            for i in range(1, len(held)):
+                m.d.sync += held[i].eq(held[i - 1])
+
+        for s, stream_record in enumerate(self.streams):
+            product = multipliers[s].product
+            window = Signal(signed(len(product) + 1), name=f"window{s}")
+            m.d.sync += window.eq(product + stream_record.first)
+            sign = window[len(queue.payload.windows[s].start) - 1 :]
+            m.d.comb += [
+                queue.payload.windows[s].start.eq(window),
+                queue.payload.windows[s].lost.eq(sign.any() & ~sign.all()),
             ]
 
         parent_iterates = 1
         if self.level:
             bit = isa.event_bit(isa.Event.ITERATE, self.level - 1, config)
-            parent_iterates = tokens[-1].events[bit]
+            parent_iterates = events[-1][bit]
         enters = record.enable & parent_iterates
         m.d.comb += [
             queue.push.eq(valid[-1]),
-            queue.payload.events.eq(tokens[-1].events),
-            queue.payload.exports.eq(tokens[-1].exports),
-            queue.payload.lower.eq(lowers[-1]),
-            queue.payload.left.eq(left),
+            queue.payload.events.eq(events[-1]),
+            queue.payload.lower.eq(lower[-1]),
+            queue.payload.left.eq(left[-1]),
             queue.payload.void.eq(~enters),
-            queue.payload.empty.eq(enters & empty),
+            queue.payload.empty.eq(enters & empty[-1]),
         ]
         return m

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl.control import FaultSignature
-from ember_hw.rtl.counters import HIGH_WATER
+from ember_hw.rtl.counters import HIGH_WATER, LEVEL_BITS
+from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import StreamFifo
 from ember_hw.rtl.gather_engine import GatherEngine
-from ember_hw.rtl.index_port import IndexPort
+from ember_hw.rtl.index_reader import IndexReader
 from ember_hw.rtl.issue import Issue
 from ember_hw.rtl.layouts import (
     bundle_layout,
+    index_beat_layout,
+    index_word_layout,
     read_beat_layout,
     read_request_layout,
     record_layout,
     row_beat_layout,
+    streams,
     token_layout,
 )
-from ember_hw.rtl.microcode_memory import record_name
+from ember_hw.rtl.microcode_memory import record_name, register_paths
 from ember_hw.rtl.row_address import RowAddress
 from ember_hw.rtl.traversal_unit import TraversalUnit
+
+# Rows are counted modulo this many bits; rows in flight are far fewer than half of that.
+_ROW_COUNT_BITS = 24
 
 
 class Datapath(wiring.Component):
@@ -32,12 +37,17 @@ class Datapath(wiring.Component):
 
     Members
     -------
-    <record> : in
-        Each record of `isa.layouts`, ``.`` in its path being ``_``.
+    <record>, row_events : in
+        As `MicrocodeMemory` gives them.
+    row_select : out; row_record : in
+        A row entry, and its record.
     root : stream, in
-        One token a program.
-    index_request, row_request : streams, out; index_valid, row_valid, beat : in
-        The memory port.
+        One token a request; taken at once while fewer than `config.request_entries` are in flight.
+    index_request, row_request : streams, out
+    index_valid, index_beat, row_valid, row_beat : in
+        The memory ports.
+    index_queue : stream, in
+        With `config.input_queue`.
     bundle, row : streams, out
         The control queue and the data queue.
     queue_reset : in
@@ -46,45 +56,61 @@ class Datapath(wiring.Component):
     cleared : out
         Ready after a reset.
     ended : out
-        High for a cycle when the program's last bundle and last row have been delivered.
-    blocked_execute, blocked_outstanding, blocked_reorder, row_asked, row_bytes, levels : out
+        High for a cycle when a request's last bundle and last row have been delivered.
+    moves : out
+        A token, bundle or beat moved.
+    blocked_execute, blocked_outstanding, blocked_reorder, lines_asked, rows_asked, row_bytes, \
+    levels : out
         For the counters.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        fault_ports = config.traversal_units * TraversalUnit.fault_ports(config) + 2
         records = {
-            record_name(path): In(record_layout(path, config)) for path in isa.layouts(config)
+            record_name(path): In(record_layout(path, config)) for path in register_paths(config)
         }
+        queue = (
+            {"index_queue": In(stream.Signature(index_word_layout(config)))}
+            if config.input_queue
+            else {}
+        )
         super().__init__(
             {
                 **records,
+                **queue,
+                "row_events": In(config.events).array(config.row_entries),
+                "row_select": Out(range(config.row_entries)),
+                "row_record": In(record_layout("row0", config)),
                 "root": In(stream.Signature(token_layout(config))),
                 "index_request": Out(stream.Signature(read_request_layout(config))),
                 "row_request": Out(stream.Signature(read_request_layout(config))),
                 "index_valid": In(1),
+                "index_beat": In(index_beat_layout(config)),
                 "row_valid": In(1),
-                "beat": In(read_beat_layout(config)),
+                "row_beat": In(read_beat_layout(config)),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_beat_layout(config))),
                 "queue_reset": In(1),
-                "faults": Out(FaultSignature(config)).array(fault_ports),
+                "faults": Out(FaultSignature(config)).array(config.traversal_units + 3),
                 "cleared": Out(1),
                 "ended": Out(1),
+                "moves": Out(1),
                 "blocked_execute": Out(1),
                 "blocked_outstanding": Out(1),
                 "blocked_reorder": Out(1),
-                "row_asked": Out(1),
+                "lines_asked": Out(streams(config)),
+                "rows_asked": Out(config.row_entries),
                 "row_bytes": Out(17),
-                "levels": Out(16).array(len(HIGH_WATER)),
+                "levels": Out(LEVEL_BITS).array(len(HIGH_WATER)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.index_port = index_port = IndexPort(config=config)
+        m.submodules.index_reader = index_reader = IndexReader(config=config)
+        if config.input_queue:
+            wiring.connect(m, wiring.flipped(self.index_queue), index_reader.queue)
         m.submodules.issue = issue = Issue(config=config)
         m.submodules.row_address = row_address = RowAddress(config=config)
         m.submodules.gather = gather = GatherEngine(config=config)
@@ -92,28 +118,32 @@ class Datapath(wiring.Component):
             shape=bundle_layout(config), depth_entries=config.bundle_entries
         )
 
-        # The chain of units.
-        faults = []
-        tokens = wiring.flipped(self.root)
+        # Requests, and the chain of units.
+        m.submodules.requests = requests = StreamFifo(
+            shape=token_layout(config), depth_entries=max(2, config.request_entries)
+        )
+        wiring.connect(m, wiring.flipped(self.root), requests.i)
+        faults = [index_reader.fault, gather.fault]
+        tokens = requests.o
         for level in range(config.traversal_units):
             unit = TraversalUnit(config=config, level=level)
             m.submodules[f"unit{level}"] = unit
-            wiring.connect(m, tokens, unit.parent)
-            tokens = unit.token
-            faults += list(unit.faults)
+            tokens = self._through(m, level, tokens, unit)
+            faults.append(unit.fault)
+            first_port = level * config.streams_per_unit
             m.d.comb += [
                 unit.record.eq(getattr(self, f"unit{level}")),
-                unit.beat_data.eq(self.beat.data),
-                unit.beat_last.eq(self.beat.last),
-                unit.beat_response.eq(self.beat.response),
+                unit.word_valid.eq(index_reader.word_valid[first_port:]),
+                unit.word.eq(index_reader.word),
+                index_reader.room[first_port : first_port + config.streams_per_unit].eq(unit.room),
             ]
             for s in range(config.streams_per_unit):
-                port = level * config.streams_per_unit + s
-                wiring.connect(m, unit.requests[s], index_port.lines[port])
+                line = index_reader.lines[first_port + s]
+                wiring.connect(m, unit.requests[s], line)
                 m.d.comb += [
                     unit.streams[s].eq(getattr(self, f"unit{level}_stream{s}")),
-                    unit.beat_valid[s].eq(self.index_valid & (self.beat.tag == port)),
-                    index_port.hints[port].eq(unit.streams[s].hint),
+                    index_reader.hints[first_port + s].eq(unit.streams[s].hint),
+                    self.lines_asked[first_port + s].eq(line.valid & line.ready),
                 ]
             with m.If(unit.record.enable):  # the innermost unit that the program uses
                 m.d.comb += self.levels[3].eq(unit.waiting)
@@ -123,9 +153,9 @@ class Datapath(wiring.Component):
         wiring.connect(m, issue.bundle, bundles.i)
         wiring.connect(m, issue.row, row_address.row)
         wiring.connect(m, row_address.descriptor, gather.descriptor)
-        wiring.connect(m, index_port.request, wiring.flipped(self.index_request))
+        wiring.connect(m, index_reader.request, wiring.flipped(self.index_request))
         wiring.connect(m, gather.request, wiring.flipped(self.row_request))
-        faults += [row_address.fault, gather.fault]
+        faults.append(row_address.fault)
         for reported, seen in zip(faults, self.faults, strict=True):
             wiring.connect(m, reported, wiring.flipped(seen))
         for queue, port in ((bundles.o, self.bundle), (gather.row, self.row)):
@@ -138,41 +168,74 @@ class Datapath(wiring.Component):
             issue.issue.eq(self.issue),
             gather.limit.eq(self.header.outstanding_reads),
             gather.beat_valid.eq(self.row_valid),
-            gather.beat.eq(self.beat),
-            self.cleared.eq(gather.cleared),
+            gather.beat.eq(self.row_beat),
+            index_reader.beat_valid.eq(self.index_valid),
+            index_reader.beat.eq(self.index_beat),
+            self.cleared.eq(gather.cleared & index_reader.cleared),
         ]
-        for entry in range(config.row_entries):
-            record = getattr(self, f"row{entry}")
-            m.d.comb += [issue.rows[entry].eq(record), row_address.rows[entry].eq(record)]
-
-        # The end: the last token has been issued, and all that it and those before it asked for was
-        # delivered.
-        rows_open = Signal(16)
-        issued = Signal()
-        last_bundle_left = Signal()
-        row_opens = issue.row.valid & issue.row.ready
-        row_closes = self.row.valid & self.row.ready & self.row.payload.last
-        bundle_closes = self.bundle.valid & self.bundle.ready & self.bundle.payload.last
-        m.d.sync += rows_open.eq(rows_open + row_opens - row_closes)
-        m.d.comb += self.ended.eq(issued & last_bundle_left & (rows_open == 0))
-        with m.If(self.ended):
-            m.d.sync += [issued.eq(0), last_bundle_left.eq(0)]
-        with m.Else():
-            with m.If(issue.finished):
-                m.d.sync += issued.eq(1)
-            with m.If(bundle_closes):
-                m.d.sync += last_bundle_left.eq(1)
+        for selected, events in zip(issue.row_events, self.row_events, strict=True):
+            m.d.comb += selected.eq(events)
+        m.d.comb += [self.row_select.eq(row_address.entry), row_address.record.eq(self.row_record)]
+        self._notice_ends(m, issue)
 
         bundle_waits = bundles.i.valid & ~bundles.i.ready
         row_waits = self.row.valid & ~self.row.ready
         m.d.comb += [
+            self.moves.eq(
+                (self.bundle.valid & self.bundle.ready)
+                | (self.row.valid & self.row.ready)
+                | (issue.token.valid & issue.token.ready)
+            ),
             self.blocked_execute.eq(bundle_waits | row_waits),
             self.blocked_outstanding.eq(gather.blocked_outstanding),
             self.blocked_reorder.eq(gather.blocked_reorder),
-            self.row_asked.eq(row_address.rows_asked),
+            self.rows_asked.eq(row_address.asked),
             self.row_bytes.eq(row_address.bytes_asked),
             self.levels[0].eq(bundles.level),
             self.levels[1].eq(gather.reserved),
             self.levels[2].eq(gather.outstanding),
         ]
         return m
+
+    def _through(self, m: Module, level: int, tokens, unit: TraversalUnit):
+        """Lead tokens through a unit, or past one that the program does not use."""
+        out = stream.Signature(token_layout(self.config)).create(path=(f"tokens{level}",))
+        enable = unit.record.enable
+        m.d.comb += [
+            unit.parent.payload.eq(tokens.payload),
+            unit.parent.valid.eq(tokens.valid & enable),
+            unit.token.ready.eq(out.ready),
+            tokens.ready.eq(Mux(enable, unit.parent.ready, out.ready)),
+            out.valid.eq(Mux(enable, unit.token.valid, tokens.valid)),
+            out.payload.eq(Mux(enable, unit.token.payload.as_value(), tokens.payload.as_value())),
+        ]
+        return out
+
+    def _notice_ends(self, m: Module, issue: Issue) -> None:
+        """Notice when a request's last bundle and all its rows have been delivered.
+
+        When its last token has been issued the number of rows so far is noted; the request has its
+        rows when as many have been delivered.
+        """
+        m.submodules.marks = marks = StreamFifo(
+            shape=_ROW_COUNT_BITS, depth_entries=max(2, self.config.request_entries)
+        )
+        issued = Signal(_ROW_COUNT_BITS)
+        delivered = Signal(_ROW_COUNT_BITS)
+        behind = Signal(signed(_ROW_COUNT_BITS))
+        bundles_ended = Signal(range(self.config.request_entries + 1))
+        row_opens = issue.row.valid & issue.row.ready
+        row_closes = self.row.valid & self.row.ready & self.row.payload.last
+        bundle_closes = self.bundle.valid & self.bundle.ready & self.bundle.payload.last
+        m.d.sync += [
+            issued.eq(issued + row_opens),
+            delivered.eq(delivered + row_closes),
+            marks.i.valid.eq(issue.finished),
+            bundles_ended.eq(bundles_ended + bundle_closes - self.ended),
+        ]
+        m.d.comb += [
+            marks.i.payload.eq(issued),
+            behind.eq(delivered - marks.o.payload),
+            self.ended.eq(marks.o.valid & (bundles_ended != 0) & (behind >= 0)),
+            marks.o.ready.eq(self.ended),
+        ]

@@ -1,29 +1,42 @@
-"""Queues between the blocks, on Amaranth's FIFOs."""
+"""Queues between the blocks: small ones in LUT memory, long ones in block memory.
+
+Neither kind reads an entry in the cycle that writes it, so no memory needs a bypass, and both end
+in a register, so no memory's output reaches a consumer's logic.
+"""
 
 from __future__ import annotations
 
 from amaranth.hdl import Assert, Module, Shape, Signal, Value
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+#: Attributes of a memory that is never read where it is written in the same cycle. Yosys would
+#: build a bypass around block memory otherwise, of more logic than the queue.
+NO_BYPASS = {"no_rw_check": 1}
+
+#: Entries that a LUT memory holds without a multiplexer behind it.
+LUT_MEMORY_ENTRIES = 16
 
 
 class StreamFifo(wiring.Component):
     """A queue from stream to stream.
+
+    One entry a cycle in and out, in order. An entry can leave two cycles after it came, three if
+    the queue is longer than `LUT_MEMORY_ENTRIES`.
 
     Parameters
     ----------
     shape : shape-like
         Payload.
     depth_entries : int
-        Entries it holds, 2 or more.
+        Entries the memory holds, 2 or more; the registers behind it hold one or two more.
 
     Members
     -------
     i, o : stream
-        One entry a cycle in and out, with a depth of 3 or more; an entry can leave two cycles after
-        it came.
     level : out
-        Entries inside.
+        Entries inside, those in the registers included.
     """
 
     def __init__(self, *, shape, depth_entries: int):
@@ -35,23 +48,66 @@ class StreamFifo(wiring.Component):
             {
                 "i": In(stream.Signature(shape)),
                 "o": Out(stream.Signature(shape)),
-                "level": Out(range(depth_entries + 1)),
+                "level": Out(range(depth_entries + 3)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        width = Shape.cast(self.shape).width
-        m.submodules.fifo = queue = fifo.SyncFIFOBuffered(width=width, depth=self.depth_entries)
+        depth = self.depth_entries
+        is_small = depth <= LUT_MEMORY_ENTRIES
+        m.submodules.memory = memory = Memory(
+            shape=Shape.cast(self.shape).width,
+            depth=1 << (depth - 1).bit_length(),
+            init=[],
+            attrs=NO_BYPASS,
+        )
+        write = memory.write_port()
+        read = memory.read_port(domain="comb" if is_small else "sync")
+
+        stored = Signal(range(depth + 1))  # entries in the memory
+        some = Signal()
+        room = Signal(init=1)
+        push = Signal()
+        pop = Signal()  # from the memory
+        stored_next = Signal.like(stored)
         m.d.comb += [
-            queue.w_data.eq(self.i.payload),
-            queue.w_en.eq(self.i.valid),
-            self.i.ready.eq(queue.w_rdy),
-            Value.cast(self.o.payload).eq(queue.r_data),
-            self.o.valid.eq(queue.r_rdy),
-            queue.r_en.eq(self.o.ready),
-            self.level.eq(queue.level),
+            self.i.ready.eq(room),
+            push.eq(self.i.valid & room),
+            stored_next.eq(stored + push - pop),
+            write.data.eq(self.i.payload),
+            write.en.eq(push),
         ]
+        m.d.sync += [
+            stored.eq(stored_next),
+            some.eq(stored_next != 0),
+            room.eq(stored_next != depth),
+            write.addr.eq(write.addr + push),
+        ]
+        read_pointer = Signal.like(read.addr)
+        m.d.sync += read_pointer.eq(read_pointer + pop)
+        m.d.comb += read.addr.eq(read_pointer)
+
+        out = Signal(Shape.cast(self.shape).width)
+        moves = Signal()  # the output register takes an entry
+        m.d.comb += [
+            Value.cast(self.o.payload).eq(out),
+            moves.eq(~self.o.valid | self.o.ready),
+        ]
+        if is_small:
+            m.d.comb += pop.eq(some & moves)
+            with m.If(moves):
+                m.d.sync += [out.eq(read.data), self.o.valid.eq(some)]
+        else:
+            read_valid = Signal()  # the memory's output is an entry
+            m.d.comb += [pop.eq(some & (~read_valid | moves)), read.en.eq(pop)]
+            with m.If(moves):
+                m.d.sync += [out.eq(read.data), self.o.valid.eq(read_valid)]
+            with m.If(pop):
+                m.d.sync += read_valid.eq(1)
+            with m.Elif(moves):
+                m.d.sync += read_valid.eq(0)
+        m.d.sync += self.level.eq(self.level + push - (self.o.valid & self.o.ready))
         return m
 
 
@@ -63,8 +119,8 @@ class ReservedFifo(wiring.Component):
     shape : shape-like
         Payload.
     credits : int
-        Entries that may be reserved or waiting at one time. One entry a cycle needs as many as the
-        cycles from `take` to the entry's leaving.
+        Entries that may be reserved or waiting at one time. One entry a cycle needs one more than
+        the cycles from `take` to the entry's leaving.
 
     Members
     -------
@@ -87,7 +143,7 @@ class ReservedFifo(wiring.Component):
         self.credits = credits
         super().__init__(
             {
-                "room": Out(1),
+                "room": Out(1, init=1),
                 "take": In(1),
                 "push": In(1),
                 "payload": In(shape),
@@ -98,23 +154,19 @@ class ReservedFifo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # SyncFIFOBuffered needs two entries more than it is ever asked to hold: its output register
-        # and the cycle in which the inner queue still counts an entry that has moved there.
-        m.submodules.queue = queue = StreamFifo(shape=self.shape, depth_entries=self.credits + 2)
+        m.submodules.queue = queue = StreamFifo(
+            shape=self.shape, depth_entries=max(2, self.credits)
+        )
         wiring.connect(m, queue.o, wiring.flipped(self.o))
         m.d.comb += [queue.i.payload.eq(self.payload), queue.i.valid.eq(self.push)]
 
-        free = Signal(range(self.credits + 1), init=self.credits)
         give = Signal()
+        level_next = Signal.like(self.level)
         m.d.comb += [
             give.eq(self.o.valid & self.o.ready),
-            self.room.eq(free != 0),
-            self.level.eq(self.credits - free),
+            level_next.eq(self.level + self.take - give),
         ]
-        with m.If(self.take & ~give):
-            m.d.sync += free.eq(free - 1)
-        with m.Elif(give & ~self.take):
-            m.d.sync += free.eq(free + 1)
+        m.d.sync += [self.level.eq(level_next), self.room.eq(level_next != self.credits)]
         # At the clock's edge: between edges the two sides of a wire may differ for a moment.
         m.d.sync += [Assert(~(self.push & ~queue.i.ready)), Assert(~(self.take & ~self.room))]
         return m

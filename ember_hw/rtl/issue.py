@@ -25,8 +25,10 @@ class Issue(wiring.Component):
 
     Members
     -------
-    issue, rows : in
-        Microcode records.
+    issue : in
+        Microcode record.
+    row_events : in
+        The events of each row entry.
     token : stream, in
         Of the innermost unit.
     bundle, row : streams, out
@@ -39,7 +41,7 @@ class Issue(wiring.Component):
         super().__init__(
             {
                 "issue": In(record_layout("issue", config)),
-                "rows": In(record_layout("row0", config)).array(config.row_entries),
+                "row_events": In(config.events).array(config.row_entries),
                 "token": In(stream.Signature(token_layout(config))),
                 "bundle": Out(stream.Signature(bundle_layout(config))),
                 "row": Out(stream.Signature(row_order_layout(config))),
@@ -80,8 +82,8 @@ class Issue(wiring.Component):
             m.d.sync += [
                 loaded.eq(self.token.valid),
                 token.eq(self.token.payload),
-                rows_left.eq(Cat((row.events & events) != 0 for row in self.rows)),
-                bundle_left.eq(((self.issue.events & events) != 0) | events[root_end]),
+                rows_left.eq(Cat((selected & events).any() for selected in self.row_events)),
+                bundle_left.eq((self.issue.events & events).any() | events[root_end]),
             ]
         with m.Else():
             with m.If(row_moves):
@@ -95,8 +97,7 @@ class Issue(wiring.Component):
             self.row.payload.exports.eq(token.exports),
         ]
         for i in range(config.bundle_scalars):
-            export = getattr(self.issue, f"scalar{i}_export")
-            m.d.comb += self.bundle.payload.scalars[i].eq(token.exports[export])
+            m.d.comb += self.bundle.payload.scalars[i].eq(token.exports[i])
         for entry in reversed(range(config.row_entries)):
             with m.If(rows_left[entry]):
                 m.d.comb += self.row.payload.entry.eq(entry)

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ember_hw import isa
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
-from ember_hw.rtl.layouts import entry_layout, iteration_layout, record_layout, values_layout
+from ember_hw.rtl.layouts import entry_layout, iteration_layout, record_layout
 
 
 class Iterator(wiring.Component):
@@ -26,8 +26,8 @@ class Iterator(wiring.Component):
         Loop entries.
     room : in
         Everything behind can take a step.
-    valid, iteration, exports : out
-        The step, with the values inherited by its entry.
+    valid, iteration, windows : out
+        The step, with the windows of its entry.
     """
 
     def __init__(self, *, config: AcceleratorConfig, level: int):
@@ -42,7 +42,7 @@ class Iterator(wiring.Component):
                 "room": In(1),
                 "valid": Out(1),
                 "iteration": Out(iteration_layout(config)),
-                "exports": Out(values_layout(config)),
+                "windows": Out(entry_layout(config)["windows"].shape),
             }
         )
 
@@ -104,6 +104,6 @@ class Iterator(wiring.Component):
             self.iteration.iterates.eq(iterates),
             self.iteration.ghost.eq(ghost),
             self.iteration.last.eq(last),
-            self.exports.eq(current.exports),
+            self.windows.eq(current.windows),
         ]
         return m

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import FaultCode
-from ember_hw.rtl import line_store, multiplier
-from ember_hw.rtl.control import FaultSignature
+from ember_hw.rtl import line_store
 from ember_hw.rtl.delay import delay
-from ember_hw.rtl.fifos import ReservedFifo
+from ember_hw.rtl.faults import FaultSignature
+from ember_hw.rtl.fifos import LUT_MEMORY_ENTRIES, StreamFifo
 from ember_hw.rtl.layouts import (
     iteration_layout,
     record_layout,
@@ -20,16 +20,10 @@ from ember_hw.rtl.layouts import (
     token_layout,
     values_layout,
 )
-from ember_hw.rtl.slots import inherited, select
+from ember_hw.rtl.multiplier import Multiplier
+from ember_hw.rtl.slots import select, select_registered
 
-_WORD_BYTES = 8
-
-# From the line store's answer: word, value, pair, operands; the ALU; and what the queue adds.
-_QUEUE_CREDITS = 20
-
-#: Steps that the join has taken while it still needs their frames: the line store's read, word,
-#: value, pair, and the cycles until a frame's place is free again.
-STEPS = 8
+_HALF_BITS = 32  # what a line store is read by
 
 
 class LinePort(wiring.Signature):
@@ -42,7 +36,8 @@ class LinePort(wiring.Signature):
                 "available": In(1),
                 "advance": Out(1),
                 "offset": Out(range(LINE_BYTES)),
-                "data": In(config.data_width_bits),
+                "data": In(_HALF_BITS),
+                "fits": In(1),
             }
         )
 
@@ -91,43 +86,40 @@ class Join(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.queue = queue = ReservedFifo(
-            shape=token_layout(config), credits=_QUEUE_CREDITS
-        )
-        wiring.connect(m, queue.o, wiring.flipped(self.token))
-
         step, loads = self.step.payload, self.step.payload.loads
         fire = Signal()
+        leaves = Signal()  # a token leaves the unit
         lines_ready = Signal()
+        takes = Signal()
+        # A token has a place before its step is taken.
+        inside = Signal(range(LUT_MEMORY_ENTRIES + 1))
+        inside_next = Signal.like(inside)
+        room = Signal(init=1)
         m.d.comb += [
             lines_ready.eq(
                 Cat(
                     ~loads[s].new | self.lines[s].available for s in range(config.streams_per_unit)
                 ).all()
             ),
-            fire.eq(self.step.valid & lines_ready & (queue.room | step.iteration.ghost)),
-            self.step.ready.eq(lines_ready & (queue.room | step.iteration.ghost)),
-            queue.take.eq(fire & ~step.iteration.ghost),
+            self.step.ready.eq(lines_ready & (room | step.iteration.ghost)),
+            fire.eq(self.step.valid & self.step.ready),
+            takes.eq(fire & ~step.iteration.ghost),
+            inside_next.eq(inside + takes - leaves),
         ]
+        m.d.sync += [inside.eq(inside_next), room.eq(inside_next != LUT_MEMORY_ENTRIES)]
         for s in range(config.streams_per_unit):
             m.d.comb += [
                 self.lines[s].advance.eq(fire & loads[s].new),
                 self.lines[s].offset.eq(loads[s].offset),
             ]
 
-        # Along with the line store's read, the word and the value.
-        cycles = line_store.READ_CYCLES + 2
-        valid, delayed = delay(m, "step", fire, step, cycles)
+        # Along with the line store's read and the extraction.
+        valid, delayed = delay(m, "step", fire, step, line_store.READ_CYCLES + 1)
         values = []
         wide = []
         for s in range(config.streams_per_unit):
-            at_data = delayed[line_store.READ_CYCLES - 1].loads[s]
-            word = Signal(8 * _WORD_BYTES, name=f"word{s}")
-            words_per_beat = config.bus_bytes // _WORD_BYTES
-            index = at_data.offset[3 : 3 + (words_per_beat - 1).bit_length()]
-            m.d.sync += word.eq(self.lines[s].data.word_select(index, 8 * _WORD_BYTES))
-            at_word = delayed[line_store.READ_CYCLES].loads[s]
-            value, too_wide = self._extract(m, s, word, at_word)
+            load = delayed[line_store.READ_CYCLES - 1].loads[s]
+            value, too_wide = self._extract(m, s, load)
             values.append(value)
             wide.append(too_wide)
 
@@ -135,28 +127,34 @@ class Join(wiring.Component):
         paired, pair_token, pair_values, next_value = self._pair(
             m, valid[-1], delayed[-1].iteration, values
         )
-        self._compute(m, queue, paired, pair_token, pair_values, next_value)
+        m.d.comb += leaves.eq(self.token.valid & self.token.ready)
+        self._compute(m, paired, pair_token, pair_values, next_value)
         return m
 
-    def _extract(self, m: Module, s: int, word, load):
-        """Return the element of a word as a value, one cycle later, and whether it did not fit."""
-        record = self.streams[s]
-        shifted = Signal(8 * _WORD_BYTES, name=f"shifted{s}")
+    def _extract(self, m: Module, s: int, load):
+        """Return the element within a line's half word as a value, and whether it did not fit.
+
+        Elements are aligned to their size, so the offset's low bits need not be masked by it.
+        """
+        record, half = self.streams[s], self.lines[s].data
         value = Signal(VALUE_WIDTH_BITS, name=f"value{s}")
         too_wide = Signal(name=f"too_wide{s}")
-        m.d.comb += shifted.eq(word >> (load.offset[:3] << 3))
-        m.d.sync += too_wide.eq(0)
-        with m.Switch(record.size):
-            for size in (isa.ElementSize.BYTES_1, isa.ElementSize.BYTES_2):
-                width = 8 << int(size)
-                with m.Case(size):
-                    fill = (record.signed & shifted[width - 1]).replicate(VALUE_WIDTH_BITS - width)
-                    m.d.sync += value.eq(Cat(shifted[:width], fill))
-            with m.Case(isa.ElementSize.BYTES_4):
-                m.d.sync += value.eq(shifted)
-            with m.Case(isa.ElementSize.BYTES_8):
-                high = shifted[VALUE_WIDTH_BITS - 1 :]
-                m.d.sync += [value.eq(shifted), too_wide.eq(load.use & high.any() & ~high.all())]
+        quarter = Mux(load.offset[1], half[16:], half[:16])
+        byte = Mux(load.offset[0], quarter[8:], quarter[:8])
+        is_byte = record.size == isa.ElementSize.BYTES_1
+        is_short = is_byte | (record.size == isa.ElementSize.BYTES_2)
+        sign = Signal(name=f"sign{s}")
+        m.d.comb += sign.eq(record.signed & Mux(is_byte, byte[-1], quarter[-1]))
+        m.d.sync += [
+            value.eq(
+                Cat(
+                    byte,
+                    Mux(is_byte, sign.replicate(8), quarter[8:]),
+                    Mux(is_short, sign.replicate(16), half[16:]),
+                )
+            ),
+            too_wide.eq(load.use & (record.size == isa.ElementSize.BYTES_8) & ~self.lines[s].fits),
+        ]
         return value, too_wide
 
     def _report_wide(self, m: Module, valid, step, values, wide):
@@ -202,60 +200,73 @@ class Join(wiring.Component):
             m.d.sync += [leaves.eq(1), out_step.eq(iteration), out_values.eq(now)]
         return leaves, out_step, out_values, next_value
 
-    def _compute(self, m: Module, queue, valid, iteration, values, next_value):
-        """Select operands and exports, run the ALU, push the token."""
+    def _compute(self, m: Module, valid, iteration, values, next_value):
+        """Select operands and exports, run the ALU, bring both together as the token."""
         config, record = self.config, self.record
-        streams = config.streams_per_unit
-        alu_slot = 1 + streams
-        above = inherited(self.frame.payload, config)
-        own: dict[int, object] = {0: iteration.induction}
-        own |= {1 + s: values[s] for s in range(streams)}
+        above = list(self.frame.payload)
+        own = [iteration.induction, *values]
         m.d.comb += self.frame.ready.eq(valid & iteration.last)
+
+        # What is known now waits in one queue, the ALU's result comes to another.
+        m.submodules.early = early = StreamFifo(
+            shape=token_layout(config), depth_entries=LUT_MEMORY_ENTRIES
+        )
+        m.submodules.late = late = StreamFifo(
+            shape=VALUE_WIDTH_BITS, depth_entries=LUT_MEMORY_ENTRIES
+        )
+        events = Signal(config.events)
+        pushes = Signal()
+        m.d.sync += [pushes.eq(valid), events.eq(iteration.events)]
+        m.d.comb += [early.i.valid.eq(pushes), early.i.payload.events.eq(events)]
+        for i in range(config.exports):
+            m.d.comb += early.i.payload.exports[i].eq(
+                select_registered(m, f"export{i}", getattr(record, f"export{i}"), [above[i], *own])
+            )
 
         a = Signal(signed(VALUE_WIDTH_BITS))
         b = Signal(signed(VALUE_WIDTH_BITS))
-        b_now = select(m, "alu_b_now", record.alu_b_slot, own | above)
+        next_held = Signal(VALUE_WIDTH_BITS)
+        from_slot = record.alu_b_source == isa.Source.SLOT
         m.d.sync += [
-            a.eq(select(m, "alu_a_now", record.alu_a_slot, own | above)),
-            b.eq(Mux(record.alu_b_source == isa.Source.SLOT, b_now, record.alu_immediate)),
+            a.eq(select(record.alu_a_slot, own)),
+            b.eq(Mux(from_slot, select(record.alu_b_slot, own + above), record.alu_immediate)),
+            next_held.eq(next_value),
+        ]
+        m.submodules.multiplier = multiplier = Multiplier(
+            a=signed(VALUE_WIDTH_BITS), b=signed(VALUE_WIDTH_BITS), width_bits=VALUE_WIDTH_BITS
+        )
+        m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
+        # One adder for all: a - b is a + ~b + 1, the 1 being a carry from below.
+        inverts_a = record.alu_operation == isa.AluOperation.RSUB
+        inverts_b = record.alu_operation == isa.AluOperation.SUB
+        carry = inverts_a | inverts_b
+        total = Cat(carry, a ^ inverts_a.replicate(VALUE_WIDTH_BITS)) + Cat(
+            carry, b ^ inverts_b.replicate(VALUE_WIDTH_BITS)
+        )
+        short = Signal(VALUE_WIDTH_BITS)
+        m.d.sync += short.eq(Mux(record.pair, next_held, total[1:]))
+        # Only programs that multiply wait for the multiplier.
+        multiplies = ~record.pair & (record.alu_operation == isa.AluOperation.MUL)
+        pushed, _ = delay(m, "pushed", pushes, Const(0, 0), multiplier.cycles)
+        m.d.comb += [
+            late.i.valid.eq(Mux(multiplies, pushed[-1], pushed[0])),
+            late.i.payload.eq(Mux(multiplies, multiplier.product, short)),
         ]
 
-        # A unit that the program does not use hands its inherited values on.
-        exports = Signal(values_layout(config))
-        from_alu = []
+        m.d.comb += [
+            self.token.valid.eq(late.o.valid),
+            late.o.ready.eq(self.token.ready),
+            early.o.ready.eq(self.token.valid & self.token.ready),
+            self.token.payload.events.eq(early.o.payload.events),
+        ]
         for i in range(config.exports):
-            slot = getattr(record, f"export{i}")
-            choice = select(m, f"export{i}_now", slot, own | above | {alu_slot: next_value})
-            m.d.sync += exports[i].eq(Mux(record.enable, choice, self.frame.payload[i]))
-            from_alu.append(record.enable & ~record.pair & (slot == alu_slot))
-
-        m.submodules.multiplier = product = multiplier.Multiplier(
-            a=signed(VALUE_WIDTH_BITS), b=signed(VALUE_WIDTH_BITS)
-        )
-        m.d.comb += [product.a.eq(a), product.b.eq(b)]
-        short = Signal(VALUE_WIDTH_BITS)
-        with m.Switch(record.alu_operation):
-            with m.Case(isa.AluOperation.ADD):
-                m.d.sync += short.eq(a + b)
-            with m.Case(isa.AluOperation.SUB):
-                m.d.sync += short.eq(a - b)
-            with m.Case(isa.AluOperation.SHL):
-                m.d.sync += short.eq(a << b[:5])
-        short_held = Signal.like(short)
-        m.d.sync += short_held.eq(short)
-        result = Mux(
-            record.alu_operation == isa.AluOperation.MUL,
-            product.product[:VALUE_WIDTH_BITS],
-            short_held,
-        )
-
-        partial = Signal(token_layout(config))
-        m.d.comb += partial.exports.eq(exports)
-        pushes = Signal()
-        events = Signal(config.events)
-        m.d.sync += [pushes.eq(valid), events.eq(iteration.events)]
-        m.d.comb += partial.events.eq(events)
-        pushed, tokens = delay(m, "token", pushes, partial, multiplier.CYCLES)
-        m.d.comb += [queue.push.eq(pushed[-1]), queue.payload.events.eq(tokens[-1].events)]
-        for i in range(config.exports):
-            m.d.comb += queue.payload.exports[i].eq(Mux(from_alu[i], result, tokens[-1].exports[i]))
+            from_alu = getattr(record, f"export{i}") == len(own) + 1
+            m.d.comb += self.token.payload.exports[i].eq(
+                Mux(from_alu, late.o.payload, early.o.payload.exports[i])
+            )
+        # At the clock's edge: between edges the two sides of a wire may differ for a moment.
+        m.d.sync += [
+            Assert(~(late.o.valid & ~early.o.valid)),
+            Assert(~(pushes & ~early.i.ready)),
+            Assert(~(late.i.valid & ~late.i.ready)),
+        ]

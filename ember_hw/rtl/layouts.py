@@ -7,7 +7,7 @@ low.
 
 from __future__ import annotations
 
-from amaranth.hdl import signed
+from amaranth.hdl import Value, signed
 from amaranth.lib import data
 
 from ember_hw import isa
@@ -38,20 +38,29 @@ def token_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout({"events": config.events, "exports": values_layout(config)})
 
 
+def window_layout() -> data.StructLayout:
+    """Return the part of an element's number that is fixed within a loop: `first`, outer term.
+
+    `lost`: it does not fit, so no induction value can bring the element into its region.
+    """
+    return data.StructLayout({"start": signed(VALUE_WIDTH_BITS + 2), "lost": 1})
+
+
 def entry_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return one entry of a loop: its parent token, its first induction value and its length.
+    """Return one entry of a loop: its first induction value, its length, its streams' windows.
 
     `left` is upper - lower - 1 - step: its sign says that the first iteration is the last. `void`:
     the parent's loop was empty, this one is not entered. `empty`: entered without an iteration.
+    `events` are those of the parent's token.
     """
     return data.StructLayout(
         {
             "events": config.events,
-            "exports": values_layout(config),
             "lower": VALUE_WIDTH_BITS,
             "left": signed(VALUE_WIDTH_BITS + 2),
             "void": 1,
             "empty": 1,
+            "windows": data.ArrayLayout(window_layout(), config.streams_per_unit),
         }
     )
 
@@ -93,24 +102,76 @@ def line_address_bits(config: AcceleratorConfig) -> int:
     return config.address_width_bits - (LINE_BYTES - 1).bit_length()
 
 
-def beat_count_bits(config: AcceleratorConfig) -> int:
-    """Return the width that holds a burst's number of beats."""
-    return max(config.max_burst_beats, config.line_beats).bit_length()
+def streams(config: AcceleratorConfig) -> int:
+    """Return the number of memory streams of all units."""
+    return config.traversal_units * config.streams_per_unit
+
+
+def stream_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a memory stream's number."""
+    return max(1, (streams(config) - 1).bit_length())
+
+
+def row_tags(config: AcceleratorConfig) -> int:
+    """Return how many tags the rows' reads take in turn: a power of two, 16 at most.
+
+    Reads of one tag return in order, so a memory that reorders wants several.
+    """
+    return min(16, 1 << (config.outstanding_reads - 1).bit_length())
+
+
+def index_tags(config: AcceleratorConfig) -> int:
+    """Return how many tags the lines' reads have.
+
+    One a stream, so that a stream's lines return in order; 16 in turn where lines go through
+    several ports, which keep no order among them.
+    """
+    return 16 if lines_reorder(config) else max(2, streams(config))
+
+
+def lines_reorder(config: AcceleratorConfig) -> bool:
+    """Return whether a stream's lines may return in another order than they were asked for."""
+    return config.memory_ports > 1 and not config.index_port_bits
+
+
+def line_port_bits(config: AcceleratorConfig) -> int:
+    """Return the width of the port that index lines are read from."""
+    return config.index_port_bits or config.data_width_bits
 
 
 def tag_bits(config: AcceleratorConfig) -> int:
-    """Return the width of a read's tag: one bit for the client, then the burst or the stream."""
-    clients = max(config.outstanding_reads, config.traversal_units * config.streams_per_unit)
-    return 1 + max(1, (clients - 1).bit_length())
+    """Return the width of ARID on a memory port: the tag, and a top bit that is 1 for lines."""
+    return 1 + request_tag_bits(config)
+
+
+def request_tag_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a request's tag."""
+    return (max(row_tags(config), index_tags(config)) - 1).bit_length()
+
+
+def beat_tag_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a returned beat's tag: that of its request, then its port's number."""
+    return request_tag_bits(config) + (config.memory_ports - 1).bit_length()
+
+
+def port_of(address: Value, config: AcceleratorConfig) -> Value:
+    """Return the number of the memory port that serves an address."""
+    first = (config.port_interleave_bytes - 1).bit_length()
+    return Value.cast(address[first : first + (config.memory_ports - 1).bit_length()])
+
+
+def length_bits(config: AcceleratorConfig) -> int:
+    """Return the width of a read's length, which is its beats less one."""
+    return max(1, (max(config.max_burst_beats, config.line_beats) - 1).bit_length())
 
 
 def read_request_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a read of the memory port; those of one tag return in order."""
+    """Return a read: byte address, beats less one, tag. Those of one tag and port keep order."""
     return data.StructLayout(
         {
             "address": config.address_width_bits,
-            "beats": beat_count_bits(config),
-            "tag": tag_bits(config),
+            "length": length_bits(config),
+            "tag": request_tag_bits(config),
             "hint": isa.Hint,
         }
     )
@@ -119,8 +180,20 @@ def read_request_layout(config: AcceleratorConfig) -> data.StructLayout:
 def read_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a beat that memory returned: tag, data and RRESP; `last` is that of its read."""
     return data.StructLayout(
-        {"tag": tag_bits(config), "data": config.data_width_bits, "last": 1, "response": 2}
+        {"tag": beat_tag_bits(config), "data": config.data_width_bits, "last": 1, "response": 2}
     )
+
+
+def index_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a beat of an index line, as wide as the port it came from."""
+    return data.StructLayout(
+        {"tag": beat_tag_bits(config), "data": line_port_bits(config), "last": 1, "response": 2}
+    )
+
+
+def index_word_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a part of a line on its way to the line store of a stream."""
+    return data.StructLayout({"data": config.index_bits, "stream": stream_bits(config)})
 
 
 def descriptor_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -156,5 +229,5 @@ def row_beat_layout(config: AcceleratorConfig) -> data.StructLayout:
 def fault_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a fault: its code, where it happened, and the address or value that caused it."""
     return data.StructLayout(
-        {"code": FaultCode, "unit": 8, "stream": 8, "address": max(config.address_width_bits, 64)}
+        {"code": FaultCode, "unit": 8, "stream": 8, "address": config.address_width_bits}
     )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from ember_hw.config import LINE_BYTES, AcceleratorConfig
-from ember_hw.rtl import axi
-from ember_hw.rtl.control import FaultSignature
+from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.rtl.fifos import StreamFifo
 from ember_hw.rtl.layouts import line_address_bits
+from ember_hw.rtl.wide_memory import WideMemory
 
 #: Lines that may wait for a place.
 QUEUE_LINES = 16
@@ -19,134 +17,158 @@ QUEUE_LINES = 16
 #: Cycles from `offset` to `data`.
 READ_CYCLES = 2
 
+#: Bytes of `data`.
+HALF_BYTES = 4
+
+# The longest element, and its bits that are all alike if it fits a value.
+_WORD_BITS = 64
+_SIGN_BITS = _WORD_BITS - VALUE_WIDTH_BITS + 1
+
 
 class LineStore(wiring.Component):
-    """Holds up to `config.lines_per_stream` lines of one stream, in the order they were asked for.
+    """Holds up to `config.lines_per_stream` lines of one stream, in order.
 
-    A line's place is reserved before it is asked for, so returned beats always have one. The oldest
+    A line's place is reserved before it is asked for, so returned words always have one. The oldest
     line is the current one; `advance` makes the next one current and frees its place.
 
-    Parameters
-    ----------
-    config : AcceleratorConfig
-    level, index : int
-        Unit and number of the stream, for faults.
+    Lines of the input queue are taken whenever there is a place, and those that the stream wants
+    are not asked for: the first line that came is the first that was wanted.
 
     Members
     -------
     wanted, wanted_valid : in; level : out
         Lines to ask for. The caller keeps `level`, the lines waiting here, below `QUEUE_LINES`.
+    from_queue : in
+        Lines come from the input queue. Constant while lines are wanted; a change empties
+        the store.
     request : stream, out
         Lines to read, one a cycle, while places are free.
-    beat_valid, beat_data, beat_last, beat_response : in
-        Beats of the lines, in order.
+    room : out
+        A word of the input queue may come in this cycle: only with `from_queue`.
+    word_valid, word : in
+        Words of the lines, in order.
     available : out
         A line after the current one has arrived.
     advance : in
-        Make it current.
-    offset : in; data : out
+        Make it current; only while `available`.
+    offset : in; data, fits : out
         Byte within the line that is current after this cycle's `advance`; `READ_CYCLES` later the
-        beat that holds it.
-    fault : out
-        Memory answered with an error.
+        `HALF_BYTES` that hold it, and whether the 8 bytes there are a value of 32 bits, signed.
     """
 
-    def __init__(self, *, config: AcceleratorConfig, level: int, index: int):
+    def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        self.unit = level
-        self.index = index
         super().__init__(
             {
                 "wanted": In(line_address_bits(config)),
                 "wanted_valid": In(1),
                 "level": Out(range(QUEUE_LINES + 1)),
+                "from_queue": In(1),
                 "request": Out(stream.Signature(line_address_bits(config))),
-                "beat_valid": In(1),
-                "beat_data": In(config.data_width_bits),
-                "beat_last": In(1),
-                "beat_response": In(axi.Response),
+                "room": Out(1),
+                "word_valid": In(1),
+                "word": In(config.index_bits),
                 "available": Out(1),
                 "advance": In(1),
                 "offset": In(range(LINE_BYTES)),
-                "data": Out(config.data_width_bits),
-                "fault": Out(FaultSignature(config)),
+                "data": Out(8 * HALF_BYTES),
+                "fits": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        lines, beats = config.lines_per_stream, config.line_beats
+        lines, words = config.lines_per_stream, config.line_words
 
+        # Free places: one goes with a line that is asked for, or with the first word that the queue
+        # brings, and comes back when the line after it becomes current.
         m.submodules.queue = queue = StreamFifo(
             shape=line_address_bits(config), depth_entries=QUEUE_LINES
         )
         free = Signal(range(lines + 1), init=lines)
-        asked = Signal()
+        fill = Signal(range(max(2, lines * words)))
+        line_begins = Signal()
+        line_ends = Signal()
+        taken = Signal()
         held = Signal()
         freed = Signal()
+        was_from_queue = Signal()
+        word_in_line = fill[: (words - 1).bit_length()]
         m.d.comb += [
+            line_begins.eq(word_in_line == 0),
+            line_ends.eq(word_in_line == words - 1),
             queue.i.payload.eq(self.wanted),
             queue.i.valid.eq(self.wanted_valid),
             self.level.eq(queue.level),
             self.request.payload.eq(queue.o.payload),
-            self.request.valid.eq(queue.o.valid & (free != 0)),
-            queue.o.ready.eq(self.request.ready & (free != 0)),
-            asked.eq(self.request.valid & self.request.ready),
+            self.request.valid.eq(queue.o.valid & (free != 0) & ~self.from_queue),
+            queue.o.ready.eq((self.request.ready & (free != 0)) | self.from_queue),
+            self.room.eq(self.from_queue & was_from_queue & ((free != 0) | ~line_begins)),
             freed.eq(self.advance & held),
         ]
+        with m.If(self.from_queue):
+            m.d.comb += taken.eq(self.word_valid & line_begins)
+        with m.Else():
+            m.d.comb += taken.eq(self.request.valid & self.request.ready)
+        with m.If(taken & ~freed):
+            m.d.sync += free.eq(free - 1)
+        with m.Elif(freed & ~taken):
+            m.d.sync += free.eq(free + 1)
         with m.If(self.advance):
             m.d.sync += held.eq(1)
-        m.d.sync += free.eq(free - asked + freed)
 
-        # Addresses of lines in flight, only to name the one that failed.
-        m.submodules.addresses = addresses = Memory(
-            shape=line_address_bits(config), depth=lines, init=[]
-        )
-        address_write, address_read = addresses.write_port(), addresses.read_port(domain="comb")
-        ask_index = Signal(range(lines))
-        m.d.comb += [
-            address_write.addr.eq(ask_index),
-            address_write.data.eq(self.request.payload),
-            address_write.en.eq(asked),
-        ]
-        with m.If(asked):
-            m.d.sync += ask_index.eq(ask_index + 1)
-
-        m.submodules.beats = store = Memory(
-            shape=config.data_width_bits, depth=max(2, lines * beats), init=[]
-        )
-        store_write, store_read = store.write_port(), store.read_port()
-        fill = Signal(range(lines * beats))
+        # Lines that have arrived and are not current yet.
+        waiting = Signal(range(lines + 1))
         arrived = Signal()
         m.d.comb += [
-            store_write.addr.eq(fill),
-            store_write.data.eq(self.beat_data),
-            store_write.en.eq(self.beat_valid),
-            arrived.eq(self.beat_valid & self.beat_last),
-            address_read.addr.eq(fill[(beats - 1).bit_length() :]),
+            arrived.eq(self.word_valid & line_ends),
+            self.available.eq(waiting != 0),
         ]
-        with m.If(self.beat_valid):
+        with m.If(self.word_valid):
             m.d.sync += fill.eq(fill + 1)
-        m.d.sync += [
-            self.fault.valid.eq(self.beat_valid & axi.failed(self.beat_response)),
-            self.fault.payload.code.eq(axi.read_fault(self.beat_response)),
-            self.fault.payload.unit.eq(self.unit),
-            self.fault.payload.stream.eq(self.index),
-            self.fault.payload.address.eq(address_read.data << (LINE_BYTES - 1).bit_length()),
-        ]
+        with m.If(arrived & ~self.advance):
+            m.d.sync += waiting.eq(waiting + 1)
+        with m.Elif(self.advance & ~arrived):
+            m.d.sync += waiting.eq(waiting - 1)
 
-        # Lines that have arrived and are not current yet. The beat is readable the cycle after it
-        # was written.
-        waiting = Signal(range(lines + 1))
-        m.d.sync += waiting.eq(waiting + arrived - self.advance)
-        m.d.comb += self.available.eq(waiting != 0)
-
+        # A line is current at the earliest in the cycle after its last word was written.
         current = Signal(range(lines), init=lines - 1)
         chosen = Signal.like(current)
-        m.d.comb += chosen.eq(current + self.advance)
-        m.d.sync += current.eq(chosen)
-        beat_of_line = self.offset[(config.bus_bytes - 1).bit_length() :]
-        m.d.comb += [store_read.addr.eq(Cat(beat_of_line, chosen)), store_read.en.eq(1)]
-        m.d.sync += self.data.eq(store_read.data)
+        # Each half carries its word's `fits`: the memory blocks have bits to spare.
+        halves = []
+        for i in range(config.index_bits // _WORD_BITS):
+            word = self.word.word_select(i, _WORD_BITS)
+            sign = word[-_SIGN_BITS:]
+            fits = sign.all() | ~sign.any()
+            halves += [Cat(word[: 8 * HALF_BYTES], fits), Cat(word[8 * HALF_BYTES :], fits)]
+        m.submodules.words = store = WideMemory(
+            word_bits=8 * HALF_BYTES + 1,
+            group_words=len(halves),
+            groups=lines * words,
+        )
+        m.d.comb += [
+            chosen.eq(current + self.advance),
+            store.write.eq(self.word_valid),
+            store.write_group.eq(fill),
+            store.write_data.eq(Cat(*halves)),
+            store.read.eq(1),
+            store.read_word.eq(Cat(self.offset[(HALF_BYTES - 1).bit_length() :], chosen)),
+        ]
+        m.d.sync += [
+            current.eq(chosen),
+            Cat(self.data, self.fits).eq(store.read_data),
+        ]
+
+        # Lines of the input queue that nobody read are not those of memory: with another source,
+        # which programs choose at rest, the store is empty.
+        m.d.sync += was_from_queue.eq(self.from_queue)
+        with m.If(was_from_queue != self.from_queue):
+            m.d.sync += [
+                free.eq(lines),
+                fill.eq(0),
+                held.eq(0),
+                waiting.eq(0),
+                current.eq(lines - 1),
+            ]
         return m

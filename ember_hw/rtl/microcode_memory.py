@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import MICROCODE_WORDS, FaultCode
+from ember_hw.rtl.fifos import NO_BYPASS
 from ember_hw.rtl.layouts import record_layout
 
 
@@ -18,8 +19,15 @@ def record_name(path: str) -> str:
     return path.replace(".", "_")
 
 
+def register_paths(config: AcceleratorConfig) -> list[str]:
+    """Return the records that are read all at once: all but the rows'."""
+    return [path for path in isa.layouts(config) if not path.startswith("row")]
+
+
 class MicrocodeMemory(wiring.Component):
-    """Holds a program's records in registers, and its words in a memory that can be read back.
+    """Holds a program's records, and its words in a memory that can be read back.
+
+    The row entries' records, of which one is needed at a time, are a memory; the others registers.
 
     Parameters
     ----------
@@ -33,7 +41,11 @@ class MicrocodeMemory(wiring.Component):
     read_data : out
         The word at `address`, one cycle later; 0 beyond the last.
     <record> : out
-        Each record of `isa.layouts`, ``.`` in its path being ``_``.
+        Each record of `isa.layouts` but those of rows, ``.`` in its path being ``_``.
+    row_select : in; row : out
+        Number of a row entry, and its record in the same cycle.
+    row_events : out
+        The events of each row entry.
     verdict : out
         NONE, or what makes the program one that may not be started.
     """
@@ -41,7 +53,7 @@ class MicrocodeMemory(wiring.Component):
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
         records = {
-            record_name(path): Out(record_layout(path, config)) for path in isa.layouts(config)
+            record_name(path): Out(record_layout(path, config)) for path in register_paths(config)
         }
         super().__init__(
             {
@@ -50,6 +62,9 @@ class MicrocodeMemory(wiring.Component):
                 "write_data": In(32),
                 "read_data": Out(32),
                 **records,
+                "row_select": In(range(config.row_entries)),
+                "row": Out(record_layout("row0", config)),
+                "row_events": Out(config.events).array(config.row_entries),
                 "verdict": Out(FaultCode),
             }
         )
@@ -57,7 +72,7 @@ class MicrocodeMemory(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         words = isa.microcode_words(self.config)
-        m.submodules.words = memory = Memory(shape=32, depth=words, init=[])
+        m.submodules.words = memory = Memory(shape=32, depth=words, init=[], attrs=NO_BYPASS)
         write_port = memory.write_port()
         read_port = memory.read_port()
         inside = self.address < words
@@ -72,15 +87,11 @@ class MicrocodeMemory(wiring.Component):
             self.read_data.eq(Mux(was_inside, read_port.data, 0)),
         ]
 
-        for path, layout in isa.layouts(self.config).items():
-            held = []
-            for i in range(layout.words):
-                # Like the words that can be read back, a reset leaves them as they are.
-                word = Signal(32, name=f"{record_name(path)}_word{i}", reset_less=True)
-                with m.If(self.write & (self.address == layout.first_word + i)):
-                    m.d.sync += word.eq(self.write_data)
-                held.append(word)
+        for path in register_paths(self.config):
+            layout = isa.layouts(self.config)[path]
+            held = [self._word(m, path, i) for i in range(layout.words)]
             m.d.comb += getattr(self, record_name(path)).as_value().eq(Cat(*held))
+        self._rows(m)
 
         units = [getattr(self, f"unit{k}") for k in range(self.config.traversal_units)]
         illegal = ~units[0].enable
@@ -88,10 +99,6 @@ class MicrocodeMemory(wiring.Component):
             illegal |= unit.enable & (unit.step == 0)
             if k:
                 illegal |= unit.enable & ~units[k - 1].enable
-        for row in range(self.config.row_entries):
-            record = getattr(self, f"row{row}")
-            immediate_length = record.length_source == isa.Source.IMMEDIATE
-            illegal |= (record.events != 0) & immediate_length & (record.length == 0)
         with m.If(self.header.version != isa.ISA_VERSION):
             m.d.sync += self.verdict.eq(FaultCode.BAD_VERSION)
         with m.Elif(illegal):
@@ -99,3 +106,33 @@ class MicrocodeMemory(wiring.Component):
         with m.Else():
             m.d.sync += self.verdict.eq(FaultCode.NONE)
         return m
+
+    def _word(self, m: Module, path: str, index: int) -> Signal:
+        """Return a register that holds a word of a record."""
+        # Like the words that can be read back, a reset leaves them as they are.
+        word = Signal(32, name=f"{record_name(path)}_word{index}", reset_less=True)
+        layout = isa.layouts(self.config)[path]
+        with m.If(self.write & (self.address == layout.first_word + index)):
+            m.d.sync += word.eq(self.write_data)
+        return word
+
+    def _rows(self, m: Module) -> None:
+        """Hold the row entries' records word by word, and their events side by side."""
+        entries = self.config.row_entries
+        layouts = [isa.layouts(self.config)[f"row{entry}"] for entry in range(entries)]
+        words = []
+        for i in range(layouts[0].words):
+            memory = Memory(shape=32, depth=max(2, entries), init=[])
+            m.submodules[f"row_word{i}"] = memory
+            write_port = memory.write_port()
+            read_port = memory.read_port(domain="comb")
+            m.d.comb += [write_port.data.eq(self.write_data), read_port.addr.eq(self.row_select)]
+            for entry, layout in enumerate(layouts):
+                with m.If(self.write & (self.address == layout.first_word + i)):
+                    m.d.comb += [write_port.addr.eq(entry), write_port.en.eq(1)]
+            words.append(read_port.data)
+        m.d.comb += self.row.as_value().eq(Cat(*words))
+        for entry, layout in enumerate(layouts):
+            if layout.fields[0].name != "events":
+                raise AssertionError("a row's events must be the first field of its record")
+            m.d.comb += self.row_events[entry].eq(self._word(m, f"row{entry}", 0))

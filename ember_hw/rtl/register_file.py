@@ -10,7 +10,7 @@ from ember_hw import isa, registers
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import State
 from ember_hw.rtl import axi
-from ember_hw.rtl.layouts import fault_layout
+from ember_hw.rtl.layouts import fault_layout, values_layout
 
 COUNTER_BITS = 48
 
@@ -18,21 +18,27 @@ COUNTER_BITS = 48
 class RegisterFile(wiring.Component):
     """Answers the AXI4-Lite port, one access at a time.
 
-    A write takes two cycles from its later half, a read three. Answered with SLVERR, and without
-    effect: an address that holds nothing, a write to what is read-only, a read of what is
-    write-only, a write that is not of all four bytes, a start or a microcode write while a program
-    runs or buffers are being cleared. Words of the window beyond the program read as 0 and ignore
-    writes.
+    A write takes two cycles from its later half, a read five; that of a counter waits until counts
+    at rest are exact. Answered with SLVERR, and without effect: an address that holds nothing, a
+    write to what is read-only, a read of what is write-only, a write that is not of all four bytes,
+    a microcode write while a program runs or buffers are being cleared, a start that the control
+    does not take. Words of the window beyond the program read as 0 and ignore writes.
 
     Members
     -------
     bus : AXI4-Lite, subordinate
     state, fault : in
         What STATUS, FAULT and FAULT_ADDRESS show.
+    requests, completed : in
+        What REQUESTS and COMPLETED show.
     start, abort : out
         Strobes, one cycle.
-    counter_select : out; counter_value : in
-        The counter asked for; its value one cycle later.
+    may_start : in
+        A start would be taken.
+    arguments, watchdog : out
+        What the host wrote.
+    counter_select : out; counter_value, counters_settled : in
+        The counter asked for; its value four cycles later; whether it is exact at rest.
     microcode_address, microcode_write, microcode_write_data : out; microcode_read_data : in
         The window on `MicrocodeMemory`.
     """
@@ -44,10 +50,16 @@ class RegisterFile(wiring.Component):
                 "bus": In(axi.LiteSignature()),
                 "state": In(State),
                 "fault": In(fault_layout(config)),
+                "requests": In(range(config.request_entries + 1)),
+                "completed": In(32),
                 "start": Out(1),
                 "abort": Out(1),
-                "counter_select": Out(range(len(registers.Counter))),
+                "may_start": In(1),
+                "arguments": Out(values_layout(config)),
+                "watchdog": Out(32, init=registers.WATCHDOG_CYCLES),
+                "counter_select": Out(range(registers.counters(config))),
                 "counter_value": In(COUNTER_BITS),
+                "counters_settled": In(1),
                 "microcode_address": Out(range(registers.MICROCODE_WORDS)),
                 "microcode_write": Out(1),
                 "microcode_write_data": Out(32),
@@ -64,7 +76,7 @@ class RegisterFile(wiring.Component):
         have_address = Signal()
         have_data = Signal()
         read_address = Signal(registers.ADDRESS_WIDTH_BITS)
-        reading = Signal(3)  # one-hot: select, wait for memories, answer
+        reading = Signal(5)  # one-hot: select, wait for memories, answer
 
         at_rest = Signal()
         m.d.comb += at_rest.eq(
@@ -88,6 +100,11 @@ class RegisterFile(wiring.Component):
             in_window.eq(write_address >= registers.MICROCODE_ADDRESS),
             self.microcode_write_data.eq(write_data),
         ]
+        writable = [(registers.WATCHDOG.address, self.watchdog)]
+        writable += [
+            (registers.ARGUMENTS_ADDRESS + 4 * i, self.arguments[i])
+            for i in range(self.config.exports)
+        ]
         with m.If(write_now):
             m.d.sync += [
                 have_address.eq(0),
@@ -101,19 +118,30 @@ class RegisterFile(wiring.Component):
                     m.d.sync += bus.bresp.eq(axi.Response.OKAY)
                 with m.Elif(write_address == registers.CONTROL.address):
                     wants_start = write_data[0]
-                    with m.If(~wants_start | at_rest):
+                    with m.If(~wants_start | self.may_start):
                         m.d.comb += [self.start.eq(wants_start), self.abort.eq(write_data[1])]
                         m.d.sync += bus.bresp.eq(axi.Response.OKAY)
+                for register, held in writable:
+                    with m.If(write_address == register):
+                        m.d.sync += [held.eq(write_data), bus.bresp.eq(axi.Response.OKAY)]
         with m.If(bus.bvalid & bus.bready):
             m.d.sync += bus.bvalid.eq(0)
 
+        counters_end = registers.COUNTERS_ADDRESS + 8 * registers.counters(self.config)
+        reads_counter = Signal()
+        m.d.comb += reads_counter.eq(
+            (read_address >= registers.COUNTERS_ADDRESS) & (read_address < counters_end)
+        )
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [read_address.eq(bus.araddr), reading.eq(1)]
-        with m.Elif(reading[2]):
+        with m.Elif(reading[-1]):
             m.d.sync += reading.eq(0)
         with m.Else():
             # The window has one address: a write that takes it delays the read by a cycle.
-            with m.If(~(reading[1] & self.microcode_write)):
+            waits = (reading[-2] & self.microcode_write) | (
+                reading[0] & reads_counter & at_rest & ~self.counters_settled
+            )
+            with m.If(~waits):
                 m.d.sync += reading.eq(reading << 1)
 
         word = read_address[2:]
@@ -121,18 +149,15 @@ class RegisterFile(wiring.Component):
             m.d.comb += self.microcode_address.eq(write_address[2:])
         with m.Else():
             m.d.comb += self.microcode_address.eq(word)
-        m.d.comb += self.counter_select.eq(read_address[3:])
+        m.d.comb += self.counter_select.eq((read_address - registers.COUNTERS_ADDRESS)[3:])
 
         high_word = Signal(COUNTER_BITS - 32)
         fault_address = self.fault.address
-        with m.If(reading[2]):
+        with m.If(reading[-1]):
             m.d.sync += [bus.rvalid.eq(1), bus.rresp.eq(axi.Response.OKAY)]
-            counters_end = registers.COUNTERS_ADDRESS + 8 * len(registers.Counter)
             with m.If(read_address >= registers.MICROCODE_ADDRESS):
                 m.d.sync += bus.rdata.eq(self.microcode_read_data)
-            with m.Elif(
-                (read_address >= registers.COUNTERS_ADDRESS) & (read_address < counters_end)
-            ):
+            with m.Elif(reads_counter):
                 with m.If(read_address[2]):
                     m.d.sync += bus.rdata.eq(high_word)
                 with m.Else():
@@ -148,9 +173,15 @@ class RegisterFile(wiring.Component):
                     (registers.STATUS, self.state),
                     (registers.FAULT_ADDRESS_LOW, fault_address[:32]),
                     (registers.FAULT_ADDRESS_HIGH, fault_address[32:]),
+                    (registers.REQUESTS, self.requests),
+                    (registers.COMPLETED, self.completed),
+                    (registers.WATCHDOG, self.watchdog),
                 ):
                     with m.Case(register.address // 4):
                         m.d.sync += bus.rdata.eq(value)
+                for i in range(self.config.exports):
+                    with m.Case(registers.ARGUMENTS_ADDRESS // 4 + i):
+                        m.d.sync += bus.rdata.eq(self.arguments[i])
                 with m.Case(registers.FAULT.address // 4):
                     m.d.sync += bus.rdata.eq(
                         self.fault.code | (self.fault.unit << 8) | (self.fault.stream << 16)

@@ -1,45 +1,44 @@
-"""Addresses of rows, with every check that keeps them inside their table."""
+"""Addresses of rows, with every check that keeps them inside their table and region."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import NO_UNIT, FaultCode
-from ember_hw.rtl.control import FaultSignature
+from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.issue import row_order_layout
 from ember_hw.rtl.layouts import descriptor_layout, record_layout
-from ember_hw.rtl.multiplier import CYCLES as MULTIPLIER_CYCLES
 from ember_hw.rtl.multiplier import Multiplier
-
-# Entry, values, and the multiplication; the address comes a cycle later.
-_STAGES = 2 + MULTIPLIER_CYCLES
+from ember_hw.rtl.slots import select, select_registered
 
 _LENGTH_BITS = 17
-_OFFSET_BITS = VALUE_WIDTH_BITS + 16
+# Pitches are multiples of the narrowest bus, so that the rest is one digit of the multiplier.
+_PITCH_SHIFT = 3
 
 
 class RowAddress(wiring.Component):
     """Turns each row that was issued into a descriptor for the gather engine.
 
-    One row a cycle, in order; a descriptor has a place before its row is taken. A row is dropped
-    and reported, by its index, if the index is not below the number of rows, if an export doesn't
-    fit the field it stands in for, if base, pitch or offset is not a multiple of the bus width, if
-    the part to fetch is empty or begins outside the row, or if the row is longer than the pitch. So
-    nothing outside a table is ever asked for.
+    One row a cycle, in order, nine cycles; a descriptor has a place before its row is taken (of
+    fewer than 16 places there is not one every cycle). A row is dropped, its place with it, and
+    reported, by its index, if the index is not below the number of rows, if an export doesn't fit
+    the field it stands in for, if base, pitch or offset is not a multiple of the bus width, if the
+    part to fetch is empty or begins outside the row, if the row is longer than the pitch, or if it
+    ends beyond its region. So nothing outside a region is ever asked for.
 
     Members
     -------
-    rows : in
-        Microcode records of the row entries.
+    entry : out; record : in
+        The row entry whose microcode record is wanted; the record, in the same cycle.
     row : stream, in
     descriptor : stream, out
-    rows_asked, bytes_asked : out
-        Strobe for each descriptor, and its length.
+    asked, bytes_asked : out
+        Strobe of each row entry, and the row's length.
     fault : out
     """
 
@@ -47,10 +46,11 @@ class RowAddress(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "rows": In(record_layout("row0", config)).array(config.row_entries),
+                "entry": Out(range(config.row_entries)),
+                "record": In(record_layout("row0", config)),
                 "row": In(stream.Signature(row_order_layout(config))),
                 "descriptor": Out(stream.Signature(descriptor_layout(config))),
-                "rows_asked": Out(1),
+                "asked": Out(config.row_entries),
                 "bytes_asked": Out(_LENGTH_BITS),
                 "fault": Out(FaultSignature(config)),
             }
@@ -59,6 +59,7 @@ class RowAddress(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
+        address_bits = config.address_width_bits
         m.submodules.queue = queue = ReservedFifo(
             shape=descriptor_layout(config), credits=config.descriptor_entries
         )
@@ -68,129 +69,180 @@ class RowAddress(wiring.Component):
             accept.eq(self.row.valid & queue.room),
             self.row.ready.eq(queue.room),
             queue.take.eq(accept),
+            self.entry.eq(self.row.payload.entry),
         ]
 
         # 1: the row entry's record and the exports.
-        valid = [Signal(name=f"valid{i}") for i in range(_STAGES)]
-        entries = [Signal(range(config.row_entries), name=f"entry{i}") for i in range(_STAGES)]
-        record = Signal(record_layout("row0", config))
+        record = Signal.like(self.record)
         exports = Signal.like(self.row.payload.exports)
-        m.d.sync += [
-            valid[0].eq(accept),
-            entries[0].eq(self.row.payload.entry),
-            record.eq(Array(row.as_value() for row in self.rows)[self.row.payload.entry]),
-            exports.eq(self.row.payload.exports),
-        ]
-        for i in range(1, _STAGES):
-            m.d.sync += [valid[i].eq(valid[i - 1]), entries[i].eq(entries[i - 1])]
+        m.d.sync += [record.eq(self.record), exports.eq(self.row.payload.exports)]
 
-        # 2: the values.
+        # 2, 3: the values.
+        line_shift = (LINE_BYTES - 1).bit_length()
+        beat_bits = (config.bus_bytes - 1).bit_length()
+        exported = {
+            name: select_registered(m, name, getattr(record, f"{name}_export"), exports)
+            for name in ("index", "base", "pitch", "length", "rows", "offset")
+        }
+        fixed = Signal.like(record)
+        m.d.sync += fixed.eq(record)
+
+        def from_slot(name: str):
+            return getattr(fixed, f"{name}_source") == isa.Source.SLOT
+
+        def value(name: str):
+            """Choose between a field and the export that stands in for it."""
+            return Mux(from_slot(name), exported[name], getattr(fixed, name))
+
+        def too_wide(name: str):
+            return from_slot(name) & exported[name][len(getattr(fixed, name)) :].any()
+
         index = Signal(VALUE_WIDTH_BITS)
         rows = Signal(VALUE_WIDTH_BITS)
-        base = Signal(config.address_width_bits)
+        base = Signal(address_bits)
+        region_bytes = Signal(address_bits)
+        distance = Signal(VALUE_WIDTH_BITS)  # of the table from the base, in lines
         pitch = Signal(len(record.pitch))
         length = Signal(_LENGTH_BITS)
-        offset = Signal(signed(_OFFSET_BITS))
+        offset = Signal(_LENGTH_BITS)
         clip = Signal(_LENGTH_BITS)
         hint = Signal(isa.Hint)
         is_part = Signal()
-        oversized = Signal()  # an export that does not fit the field it stands in for
-        beat_bits = (config.bus_bytes - 1).bit_length()
-
-        def value(name: str, immediate):
-            """Choose between a field and the export that stands in for it."""
-            from_slot = getattr(record, f"{name}_source") == isa.Source.SLOT
-            return Mux(from_slot, exports[getattr(record, f"{name}_export")], immediate)
-
-        def too_wide(name: str):
-            from_slot = getattr(record, f"{name}_source") == isa.Source.SLOT
-            width = len(getattr(record, name))
-            return from_slot & exports[getattr(record, f"{name}_export")][width:].any()
-
-        line_shift = (LINE_BYTES - 1).bit_length()
-        from_export = exports[record.base_export]
-        slot_base = from_export << line_shift
-        base_too_wide = (record.base_source == isa.Source.SLOT) & (
-            from_export[config.address_width_bits - line_shift :].any()
+        misfit = Signal()  # an export does not fit the field it stands in for
+        sizes = range(len(isa.ElementSize))
+        part = Signal(VALUE_WIDTH_BITS + sizes[-1])
+        m.d.comb += part.eq(
+            select(fixed.offset_size, [exported["offset"] << size for size in sizes])
         )
         m.d.sync += [
-            index.eq(exports[record.index_export]),
-            rows.eq(value("rows", record.rows)),
-            base.eq(Mux(record.base_source == isa.Source.SLOT, slot_base, record.base)),
-            pitch.eq(value("pitch", record.pitch)),
-            length.eq(value("length", record.length)),
-            offset.eq(
-                Mux(
-                    record.offset_enable,
-                    exports[record.offset_export].as_signed() << record.offset_shift,
-                    0,
-                )
+            index.eq(exported["index"]),
+            rows.eq(value("rows")),
+            base.eq(fixed.base),
+            region_bytes.eq(fixed.region_bytes),
+            distance.eq(exported["base"]),
+            pitch.eq(value("pitch")),
+            length.eq(value("length")),
+            offset.eq(part),
+            clip.eq(fixed.clip),
+            hint.eq(fixed.hint),
+            is_part.eq(fixed.offset_enable),
+            misfit.eq(
+                too_wide("pitch")
+                | too_wide("length")
+                | (fixed.offset_enable & part[_LENGTH_BITS:].any())
             ),
-            clip.eq(Mux(record.offset_enable, record.clip, (1 << _LENGTH_BITS) - 1)),
-            hint.eq(record.hint),
-            is_part.eq(record.offset_enable),
-            oversized.eq(too_wide("pitch") | too_wide("length") | base_too_wide),
         ]
+        with m.If(~from_slot("base")):
+            m.d.sync += distance.eq(0)
+        with m.If(~fixed.offset_enable):
+            m.d.sync += [offset.eq(0), clip.eq((1 << _LENGTH_BITS) - 1)]
 
-        # 3 and 4: index * pitch; meanwhile the checks and the length.
-        m.submodules.multiplier = multiplier = Multiplier(a=VALUE_WIDTH_BITS, b=len(pitch))
-        m.d.comb += [multiplier.a.eq(index), multiplier.b.eq(pitch)]
+        # 4, 5: index * pitch; meanwhile what is fetched of the row, and the row's own checks.
+        m.submodules.multiplier = multiplier = Multiplier(
+            a=VALUE_WIDTH_BITS, b=len(pitch) - _PITCH_SHIFT
+        )
+        m.d.comb += [multiplier.a.eq(index), multiplier.b.eq(pitch[_PITCH_SHIFT:])]
         index_good = Signal()
-        part_good = Signal()
-        aligned = Signal()
-        within_pitch = Signal()
-        index_held = Signal.like(index)
-        start = Signal(config.address_width_bits)
-        room_left = Signal(_LENGTH_BITS)
+        row_good = Signal()
+        region_good = Signal()
+        near = Signal(VALUE_WIDTH_BITS + line_shift + 1)  # from the base, without index * pitch
         length_held = Signal.like(length)
-        hint_held = Signal.like(hint)
+        room_left = Signal(_LENGTH_BITS)
+        region_end = Signal(address_bits + 1)
+        m.d.comb += region_end.eq(base + region_bytes)
         m.d.sync += [
             index_good.eq(index < rows),
-            part_good.eq(~oversized & (offset >= 0) & (offset < clip) & (length != 0)),
-            aligned.eq((pitch | offset | base)[:beat_bits] == 0),
-            within_pitch.eq(Mux(is_part, clip, length) <= pitch),
-            index_held.eq(index),
-            start.eq(base + offset),
-            room_left.eq(clip - offset),
+            row_good.eq(
+                ~misfit
+                & (offset < clip)
+                & length.any()
+                & ~(pitch | offset | base)[:beat_bits].any()
+                & (Mux(is_part, clip, length) <= pitch)
+            ),
+            region_good.eq(region_end <= 1 << address_bits),
+            near.eq((distance << line_shift) + offset),
             length_held.eq(length),
-            hint_held.eq(hint),
+            room_left.eq(clip - offset),
         ]
-        good = Signal()
-        bad_index = Signal()
-        blamed = Signal(VALUE_WIDTH_BITS)
-        start_held = Signal.like(start)
-        bytes_asked = Signal(_LENGTH_BITS)
-        hint_last = Signal.like(hint)
+        bytes5 = Signal(_LENGTH_BITS)
+        near5 = Signal.like(near)
+        good5 = Signal(3)
         m.d.sync += [
-            good.eq(index_good & part_good & aligned & within_pitch),
-            bad_index.eq(~index_good),
-            blamed.eq(index_held),
-            start_held.eq(start),
-            bytes_asked.eq(Mux(room_left < length_held, room_left, length_held)),
-            hint_last.eq(hint_held),
+            bytes5.eq(Mux(room_left < length_held, room_left, length_held)),
+            near5.eq(near),
+            good5.eq(Cat(index_good, row_good, region_good)),
         ]
 
-        # 5: the address.
-        push = Signal()
-        descriptor = Signal(descriptor_layout(config))
+        # 6, 7: the place within the region, and whether all of the row is in it.
+        place = Signal(len(multiplier.product) + _PITCH_SHIFT + 1)
+        most = Signal(signed(address_bits + 1))  # place of a row that ends with the region
+        bytes6 = Signal(_LENGTH_BITS)
+        good6 = Signal(3)
+        delayed_base, delayed_region, delayed_index, delayed_entry, delayed_hint = (
+            _delayed(m, name, signal, cycles)
+            for name, signal, cycles in (
+                ("base", base, 3),
+                ("region", region_bytes, 2),
+                ("index", index, 4),
+                ("entry", self.entry, 7),
+                ("hint", hint, 4),
+            )
+        )
         m.d.sync += [
-            push.eq(valid[-1] & good),
-            descriptor.address.eq(start_held + multiplier.product),
-            descriptor.length.eq(bytes_asked),
-            descriptor.hint.eq(hint_last),
-            descriptor.entry.eq(entries[-1]),
-            self.fault.valid.eq(valid[-1] & ~good),
+            place.eq((multiplier.product << _PITCH_SHIFT) + near5),
+            most.eq(delayed_region - bytes5),
+            bytes6.eq(bytes5),
+            good6.eq(good5),
+        ]
+        valid = Signal(6)
+        leaves = Signal()
+        address = Signal(address_bits)
+        inside = Signal()
+        bytes7 = Signal(_LENGTH_BITS)
+        good7 = Signal(3)
+        m.d.sync += [
+            valid.eq(Cat(accept, valid)),
+            leaves.eq(valid[-1]),
+            address.eq(delayed_base + place),
+            inside.eq(
+                ~place[address_bits:].any() & (most >= 0) & (place[:address_bits] <= most[:-1])
+            ),
+            bytes7.eq(bytes6),
+            good7.eq(good6),
+        ]
+
+        good = Signal()
+        m.d.comb += [
+            good.eq(inside & good7.all()),
+            queue.push.eq(leaves & good),
+            queue.payload.address.eq(address),
+            queue.payload.length.eq(bytes7),
+            queue.payload.hint.eq(delayed_hint),
+            queue.payload.entry.eq(delayed_entry),
+            self.asked.eq((leaves & good) << delayed_entry),
+            self.bytes_asked.eq(bytes7),
+        ]
+        index_good7, _, region_good7 = good7
+        m.d.sync += [
+            self.fault.valid.eq(leaves & ~good),
             self.fault.payload.code.eq(
-                Mux(bad_index, FaultCode.INDEX_OUT_OF_RANGE, FaultCode.ROW_OUT_OF_BOUNDS)
+                Mux(
+                    ~index_good7,
+                    FaultCode.INDEX_OUT_OF_RANGE,
+                    Mux(region_good7, FaultCode.ROW_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW),
+                )
             ),
             self.fault.payload.unit.eq(NO_UNIT),
-            self.fault.payload.stream.eq(entries[-1]),
-            self.fault.payload.address.eq(blamed),
-        ]
-        m.d.comb += [
-            queue.push.eq(push),
-            queue.payload.eq(descriptor),
-            self.rows_asked.eq(push),
-            self.bytes_asked.eq(descriptor.length),
+            self.fault.payload.stream.eq(delayed_entry),
+            self.fault.payload.address.eq(delayed_index),
         ]
         return m
+
+
+def _delayed(m: Module, name: str, signal, cycles: int):
+    """Return a signal as it was some cycles ago."""
+    for i in range(cycles):
+        held = Signal.like(signal, name=f"{name}_delayed{i}")
+        m.d.sync += held.eq(signal)
+        signal = held
+    return signal

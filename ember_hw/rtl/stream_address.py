@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import FaultCode
-from ember_hw.rtl.control import FaultSignature
+from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.layouts import (
     iteration_layout,
     line_address_bits,
     load_layout,
     record_layout,
-    values_layout,
+    window_layout,
 )
-from ember_hw.rtl.multiplier import CYCLES as MULTIPLIER_CYCLES
-from ember_hw.rtl.multiplier import Multiplier
-from ember_hw.rtl.slots import inherited, select
+from ember_hw.rtl.slots import select
 
 #: Cycles from a step's entering to its load's leaving.
-CYCLES = 6
+CYCLES = 3
 
-# Offsets within a region: 32-bit value shifted by up to 15, or times a 20-bit pitch, and their sum.
-_OFFSET_BITS = VALUE_WIDTH_BITS + 22
+_LARGEST_SHIFT = max(int(size) for size in isa.ElementSize)
 
 
 class StreamAddress(wiring.Component):
     """Computes an element's address, and finds out whether its line is the one before.
 
-    The address is ``base + first + (value << shift) + outer * second_pitch``.
-    One step a cycle, `CYCLES` later one load, no stall. An element that is not wholly inside its
-    region is not asked for: the load is dropped and a fault reported.
+    The element's number is that of its window, plus the induction value if the stream follows it;
+    its address is ``base + (number << size)``. One step a cycle, `CYCLES` later one load, no stall.
+    An element outside its region is not asked for: the load is dropped and a fault reported, by the
+    low bits of the element's number.
 
     Parameters
     ----------
@@ -45,7 +43,7 @@ class StreamAddress(wiring.Component):
     -------
     record : in
         The stream's microcode record.
-    valid, iteration, exports : in
+    valid, iteration, window : in
         A step of the iterator.
     load : out
         What the step needs of this stream, `CYCLES` after it.
@@ -67,7 +65,7 @@ class StreamAddress(wiring.Component):
                 "record": In(record_layout("unit0.stream0", config)),
                 "valid": In(1),
                 "iteration": In(iteration_layout(config)),
-                "exports": In(values_layout(config)),
+                "window": In(window_layout()),
                 "load": Out(load_layout()),
                 "line": Out(line_address_bits(config)),
                 "line_valid": Out(1),
@@ -79,56 +77,51 @@ class StreamAddress(wiring.Component):
         m = Module()
         config, record = self.config, self.record
         line_bits = (LINE_BYTES - 1).bit_length()
-        above = inherited(self.exports, config)
-        value = select(m, "value_now", record.slot, {0: self.iteration.induction, **above})
-        outer = select(m, "outer_now", record.second_slot, above)
         loads = self.iteration.iterates
         if self.index == 0:
             loads = loads | self.iteration.ghost
         root_begins = self.iteration.events[isa.event_bit(isa.Event.BEGIN, 0, config)]
 
-        # Valid, use and "first step of the program" go along with the arithmetic.
-        stages = CYCLES - 1
-        use = [Signal(name=f"use{i}") for i in range(stages)]
-        fresh = [Signal(name=f"fresh{i}") for i in range(stages)]
+        # 1: the element's number. "First step of the program" goes along.
+        number = Signal(signed(len(self.window.start) + 1))
+        lost = Signal()
+        use = Signal(2)
+        fresh = Signal(2)
         m.d.sync += [
-            use[0].eq(self.valid & loads & record.enable),
-            fresh[0].eq(self.valid & root_begins),
+            number.eq(
+                self.window.start + Mux(record.induction, self.iteration.induction.as_signed(), 0)
+            ),
+            lost.eq(self.window.lost),
+            use.eq(Cat(self.valid & loads & record.enable, use[0])),
+            fresh.eq(Cat(self.valid & root_begins, fresh[0])),
         ]
-        for i in range(1, stages):
-            m.d.sync += [use[i].eq(use[i - 1]), fresh[i].eq(fresh[i - 1])]
 
-        value_held = Signal(signed(VALUE_WIDTH_BITS))
-        outer_held = Signal(signed(VALUE_WIDTH_BITS))
-        m.submodules.multiplier = multiplier = Multiplier(
-            a=signed(VALUE_WIDTH_BITS), b=len(record.second_pitch)
+        # 2: its address and its check. The base is a multiple of a line.
+        element = number[:VALUE_WIDTH_BITS]
+        offset = Signal(VALUE_WIDTH_BITS + _LARGEST_SHIFT)
+        line = Signal(line_address_bits(config))
+        sum_bits = max(len(line), len(offset) - line_bits) + 1
+        beyond = Signal(sum_bits - len(line))  # the address width
+        byte = Signal(line_bits)
+        outside = Signal()
+        blamed = Signal(VALUE_WIDTH_BITS)
+        m.d.comb += offset.eq(
+            select(record.size, [element << shift for shift in range(_LARGEST_SHIFT + 1)])
         )
-        near = [Signal(signed(_OFFSET_BITS), name=f"near{i}") for i in range(MULTIPLIER_CYCLES)]
-        offset = Signal(signed(_OFFSET_BITS))
-        checked_offset = Signal(signed(_OFFSET_BITS))
-        inside = Signal()
-        address = Signal(config.address_width_bits)
-        last_start = Signal(signed(config.address_width_bits + 2))
-        m.d.comb += [multiplier.a.eq(outer_held), multiplier.b.eq(record.second_pitch)]
         m.d.sync += [
-            value_held.eq(value),
-            outer_held.eq(outer),
-            near[0].eq((value_held << record.shift) + record.first),
-            near[1].eq(near[0]),
-            offset.eq(near[-1] + Mux(record.second_enable, multiplier.product, 0)),
-            last_start.eq(record.region_bytes - (1 << record.size)),  # the region's last element
-            checked_offset.eq(offset),
-            inside.eq((offset >= 0) & (offset <= last_start)),
-            address.eq(record.base + offset),
+            Cat(line, beyond).eq(record.base[line_bits:] + offset[line_bits:]),
+            byte.eq(offset),
+            outside.eq(lost | number[VALUE_WIDTH_BITS:].any() | (element >= record.elements)),
+            blamed.eq(element),
         ]
 
-        line = address[line_bits:]
+        # 3: the line, if it is another one than before.
         previous = Signal.like(line)
         have_previous = Signal()
         fetch = Signal()
         new = Signal()
         m.d.comb += [
-            fetch.eq(use[-1] & inside),
+            fetch.eq(use[-1] & ~outside & ~beyond.any()),
             new.eq(fetch & (fresh[-1] | ~have_previous | (line != previous))),
         ]
         with m.If(fetch):
@@ -136,13 +129,15 @@ class StreamAddress(wiring.Component):
         with m.Elif(fresh[-1]):
             m.d.sync += have_previous.eq(0)
         m.d.sync += [
-            self.load.eq(Cat(fetch, new, address[:line_bits])),
+            self.load.eq(Cat(fetch, new, byte)),
             self.line.eq(line),
             self.line_valid.eq(new),
-            self.fault.valid.eq(use[-1] & ~inside),
-            self.fault.payload.code.eq(FaultCode.STREAM_OUT_OF_BOUNDS),
-            self.fault.payload.unit.eq(self.level),
-            self.fault.payload.stream.eq(self.index),
-            self.fault.payload.address.eq(record.base + checked_offset),
+            self.fault.valid.eq(use[-1] & (outside | beyond.any())),
+            self.fault.payload.code.eq(
+                Mux(outside, FaultCode.STREAM_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW)
+            ),
+            self.fault.payload.unit.eq(Const(self.level, 8)),
+            self.fault.payload.stream.eq(Const(self.index, 8)),
+            self.fault.payload.address.eq(blamed),
         ]
         return m

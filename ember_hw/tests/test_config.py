@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ember_hw.config import PRESETS, AcceleratorConfig
+from ember_hw.config import MEMORY_PROTOCOLS, PRESETS, AcceleratorConfig
 
 RANGES = {
     "address_width_bits": (32, 56),
@@ -26,6 +26,11 @@ RANGES = {
     "lines_per_stream": (2, 256),
     "bundle_entries": (16, 4096),
     "descriptor_entries": (8, 64),
+    "request_entries": (1, 16),
+    "memory_ports": (1, 8),
+    "port_interleave_bytes": (64, 1 << 40),
+    "index_port_bits": (0, 512),
+    "input_queue": (0, 1),
 }
 
 
@@ -45,19 +50,26 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
             "streams_per_unit",
             "row_entries",
             "exports",
-            "bundle_scalars",
             "outstanding_reads",
             "token_entries",
+            "request_entries",
+            "input_queue",
         )
     }
+    values["bundle_scalars"] = draw(st.integers(1, min(8, values["exports"])))
+    values["index_port_bits"] = draw(st.sampled_from((0, 64, 128, 256, 512)))
+    values["memory_protocol"] = draw(st.sampled_from(MEMORY_PROTOCOLS))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
         "bundle_entries",
         "descriptor_entries",
+        "memory_ports",
+        "port_interleave_bytes",
     ):
         values[name] = power_of_two(*RANGES[name])
     most_beats = 4096 // (data_width_bits // 8)
+    most_beats = min(most_beats, 16) if values["memory_protocol"] == "axi3" else most_beats
     longest = min(256, values["reorder_buffer_beats"] // 2, most_beats)
     values["max_burst_beats"] = draw(st.integers(1, longest))
     return AcceleratorConfig(name=draw(st.text()), data_width_bits=data_width_bits, **values)
@@ -98,11 +110,41 @@ def test_ranges_reach_their_ends() -> None:
         ("lines_per_stream", 12),
         ("bundle_entries", 100),
         ("descriptor_entries", 24),
+        ("memory_ports", 3),
+        ("port_interleave_bytes", 96),
     ],
 )
 def test_buffer_is_a_power_of_two(parameter: str, value: int) -> None:
     expected = f"{parameter} must be a power of two, not {value}"
     assert message(**{parameter: value}) == expected
+
+
+@pytest.mark.parametrize("value", [1, 32, 96, 511])
+def test_index_port_is_as_wide_as_a_bus_or_not_there(value: int) -> None:
+    assert message(index_port_bits=value) == (
+        f"index_port_bits must be one of 0, 64, 128, 256, 512, not {value}"
+    )
+
+
+@pytest.mark.parametrize("value", ["axi5", "AXI4", "", 4, None])
+def test_memory_protocol_is_one_of_two(value: object) -> None:
+    assert message(memory_protocol=value) == (
+        f"memory_protocol must be one of axi4, axi3, not {value!r}"
+    )
+
+
+def test_bursts_of_axi3_are_short() -> None:
+    assert message(memory_protocol="axi3", max_burst_beats=17) == (
+        "max_burst_beats must be at most 16 with AXI3, not 17"
+    )
+    assert AcceleratorConfig(memory_protocol="axi3", max_burst_beats=16).max_burst_beats == 16
+
+
+def test_scalars_are_exports() -> None:
+    assert message(exports=3, bundle_scalars=4) == (
+        "bundle_scalars must be at most exports (3), not 4"
+    )
+    assert AcceleratorConfig(exports=3, bundle_scalars=3).bundle_scalars == 3
 
 
 def test_reorder_buffer_holds_two_bursts() -> None:
@@ -123,33 +165,55 @@ def test_derived_sizes() -> None:
     config = AcceleratorConfig(
         data_width_bits=128, traversal_units=2, streams_per_unit=3, exports=5, bundle_scalars=3
     )
-    assert (config.bus_bytes, config.line_beats, config.slots) == (16, 4, 10)
+    assert (config.bus_bytes, config.line_beats, config.slots) == (16, 4, 9)
     assert (config.events, config.bundle_bits, config.bundle_bytes) == (6, 102, 13)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("data", "index", "expected"),
     [
-        {"data_width_bits": 256},
-        {"address_width_bits": 48},
-        {"traversal_units": 2},
-        {"streams_per_unit": 3},
-        {"row_entries": 3},
-        {"exports": 5},
-        {"bundle_scalars": 4},
-        {"outstanding_reads": 65},
-        {"max_burst_beats": 32},
-        {"reorder_buffer_beats": 1024},
-        {"token_entries": 129},
-        {"lines_per_stream": 32},
-        {"bundle_entries": 512},
-        {"descriptor_entries": 32},
+        (64, 0, (64, 8, 8)),
+        (128, 0, (128, 4, 4)),
+        (512, 0, (128, 1, 4)),
+        (512, 64, (64, 8, 8)),
+        (64, 512, (512, 1, 1)),
+        (256, 256, (256, 2, 2)),
     ],
-    ids=lambda change: next(iter(change)),
 )
-def test_hash_depends_on_every_parameter(change: dict[str, int]) -> None:
-    config = AcceleratorConfig()
-    assert config.with_changes(**change).hash() != config.hash()
+def test_lines_come_in_words(data: int, index: int, expected: tuple[int, int, int]) -> None:
+    config = AcceleratorConfig(data_width_bits=data, index_port_bits=index)
+    assert (config.index_bits, config.line_beats, config.line_words) == expected
+
+
+CHANGES: dict[str, int | str] = {
+    "data_width_bits": 256,
+    "address_width_bits": 48,
+    "traversal_units": 2,
+    "streams_per_unit": 3,
+    "row_entries": 3,
+    "exports": 5,
+    "bundle_scalars": 2,
+    "outstanding_reads": 65,
+    "max_burst_beats": 32,
+    "reorder_buffer_beats": 1024,
+    "token_entries": 129,
+    "lines_per_stream": 32,
+    "bundle_entries": 512,
+    "descriptor_entries": 32,
+    "request_entries": 4,
+    "memory_ports": 2,
+    "port_interleave_bytes": 64,
+    "index_port_bits": 64,
+    "memory_protocol": "axi3",
+    "input_queue": 1,
+}
+
+
+def test_hash_depends_on_every_parameter() -> None:
+    config = AcceleratorConfig(max_burst_beats=16)
+    assert {"name", *CHANGES} == {field.name for field in dataclasses.fields(config)}
+    hashes = {config.with_changes(**{name: value}).hash() for name, value in CHANGES.items()}
+    assert len(hashes - {config.hash()}) == len(CHANGES)
 
 
 def test_hash_leaves_out_the_name() -> None:
@@ -160,9 +224,9 @@ def test_hash_leaves_out_the_name() -> None:
 def test_hash_is_the_same_everywhere() -> None:
     # It stands in hardware and in program files.
     assert {name: f"{config.hash():#010x}" for name, config in PRESETS.items()} == {
-        "default": "0x57434459",
-        "small": "0xc1c72f45",
-        "tiny": "0x82e6e561",
+        "default": "0x7d3967f7",
+        "small": "0x9c8fe8ae",
+        "tiny": "0xb5dc48f8",
     }
 
 

@@ -89,7 +89,11 @@ def test_every_unit_has_its_streams_behind_it() -> None:
 @given(configs())
 def test_fields_hold_what_they_select(config: AcceleratorConfig) -> None:
     known = layouts(config)
-    assert known["unit0"].field("lower_slot").most == config.slots - 1
+    assert known["unit0"].field("lower_export").most == config.exports - 1
+    assert known["unit0"].field("alu_a_slot").most == config.streams_per_unit
+    assert known["unit0"].field("alu_b_slot").most == config.slots - 1
+    assert known["unit0"].field("export0").most == config.streams_per_unit + 2
+    assert known["unit0.stream0"].field("base").most == (1 << config.address_width_bits) - 1
     assert known["row0"].field("index_export").most == config.exports - 1
     assert known["row0"].field("base").most == (1 << config.address_width_bits) - 1
     assert known["header"].field("outstanding_reads").most == config.outstanding_reads
@@ -107,7 +111,11 @@ def test_field_widths_are_those_of_the_design() -> None:
     widths = {
         ("unit0", "step"): 16,
         ("unit0", "lower_immediate"): 32,
-        ("unit0.stream0", "second_pitch"): 20,
+        ("unit0.stream0", "elements"): 32,
+        ("unit0.stream0", "first"): 32,
+        ("unit0.stream0", "outer_pitch"): 17,
+        ("row0", "region_bytes"): 40,
+        ("row0", "offset_size"): 2,
         ("row0", "pitch"): 20,
         ("row0", "length"): 16,
         ("row0", "rows"): 32,
@@ -206,13 +214,13 @@ def test_words_round_trip(microcode: Microcode) -> None:
 
 
 def test_fields_follow_from_bit_0() -> None:
-    record = {"enable": 1, "pair": 0, "lower_source": Source.SLOT, "lower_slot": 5}
+    record = {"enable": 1, "pair": 0, "lower_source": Source.SLOT, "lower_export": 3}
     record |= {"lower_immediate": -2, "upper_source": BoundSource.LOWER_PLUS}
     words = Microcode(TINY, {"unit0": record}).encode()
     first = layouts(TINY)["unit0"].first_word
     bits = words[first] | words[first + 1] << 32
-    # enable 1, pair 1, source 1, slot 3, immediate 32, source 2.
-    assert bits == 0b1 | 0b100 | 5 << 3 | 0xFFFF_FFFE << 6 | 2 << 38
+    # enable 1, pair 1, source 1, export 2, immediate 32, source 2.
+    assert bits == 0b1 | 0b100 | 3 << 3 | 0xFFFF_FFFE << 5 | 2 << 37
 
 
 def test_number_of_words_is_checked() -> None:
@@ -241,7 +249,7 @@ def test_padding_is_zero() -> None:
 
 def test_decoded_values_are_checked() -> None:
     words = Microcode(TINY, {"unit0": {"upper_source": 0}}).encode()
-    words[layouts(TINY)["unit0"].first_word + 1] |= 3 << 6
+    words[layouts(TINY)["unit0"].first_word + 1] |= 3 << 5
     with pytest.raises(AssemblyError) as raised:
         Microcode.decode(words, TINY)
     assert str(raised.value) == (
@@ -265,15 +273,18 @@ def test_text_names_choices_and_events() -> None:
         TINY,
         {
             "unit0": {"enable": 1, "step": 1, "upper_immediate": -3, "alu_operation": 2},
-            "unit0.stream0": {"base": 0x1000, "size": 3},
-            "row1": {"events": event_mask([(Event.ITERATE, 1), (Event.BEGIN, 0)], TINY)},
+            "unit0.stream0": {"base": 0x1000, "size": 3, "source": 1},
+            "row1": {
+                "region_bytes": 64,
+                "events": event_mask([(Event.ITERATE, 1), (Event.BEGIN, 0)], TINY),
+            },
         },
     )
     text = (
-        "header: version=1\n"
+        "header: version=2\n"
         "unit0: enable=1 upper_immediate=-3 step=1 alu_operation=mul\n"
-        "unit0.stream0: size=bytes_8 base=0x1000\n"
-        "row1: events=beg0|ite1\n"
+        "unit0.stream0: source=queue size=bytes_8 base=0x1000\n"
+        "row1: events=beg0|ite1 region_bytes=0x40\n"
     )
     assert disassemble(microcode) == text
     assert assemble(f"; a comment\n\n{text}", TINY) == microcode

@@ -14,7 +14,9 @@ def test_registers_stand_once_in_order_below_the_counters() -> None:
     addresses = [register.address for register in registers.REGISTERS]
     assert addresses == sorted(set(addresses))
     assert all(address % 4 == 0 for address in addresses)
-    assert addresses[-1] < registers.COUNTERS_ADDRESS
+    assert addresses[-1] < registers.ARGUMENTS_ADDRESS
+    most_exports = 16
+    assert registers.ARGUMENTS_ADDRESS + 4 * most_exports <= registers.COUNTERS_ADDRESS
     names = {
         name for name, value in vars(registers).items() if isinstance(value, registers.Register)
     }
@@ -28,8 +30,13 @@ def test_register_descriptions_and_access() -> None:
 
 
 def test_counters_lie_between_registers_and_microcode() -> None:
-    addresses = [registers.counter_address(counter) for counter in Counter]
-    assert addresses == list(range(0x100, 0x100 + 8 * len(Counter), 8))
+    largest = config.AcceleratorConfig(traversal_units=4, streams_per_unit=8, row_entries=8)
+    numbers = [*Counter]
+    numbers += [registers.stream_counter(k, s, largest) for k in range(4) for s in range(8)]
+    numbers += [registers.row_counter(entry, largest) for entry in range(8)]
+    assert numbers == list(range(registers.counters(largest)))
+    addresses = [registers.counter_address(number) for number in numbers]
+    assert addresses == list(range(0x100, 0x100 + 8 * len(numbers), 8))
     assert addresses[-1] + 8 <= registers.MICROCODE_ADDRESS
 
 
@@ -68,8 +75,17 @@ def test_every_choice_has_a_text() -> None:
         ),
         (
             (FaultCode.STREAM_OUT_OF_BOUNDS, 2, 1, 4096),
-            "access unit fault STREAM_OUT_OF_BOUNDS (unit 2, stream 1, address 0x1000): "
+            "access unit fault STREAM_OUT_OF_BOUNDS (unit 2, stream 1, element 0x1000): "
             "a memory stream must read within its region",
+        ),
+        (
+            (FaultCode.READ_DECODE_ERROR, NO_UNIT, 0, 64),
+            "access unit fault READ_DECODE_ERROR (row entry 0, address 0x40): "
+            "memory answered DECERR: no memory at this address",
+        ),
+        (
+            (FaultCode.MEMORY_STALLED, NO_UNIT, 0, 0),
+            "access unit fault MEMORY_STALLED: memory must answer within WATCHDOG cycles",
         ),
         (
             (FaultCode.ABORTED, 0, 0, 0),

@@ -212,6 +212,8 @@ def test_a_program_that_hangs_ends_with_idle_timeout(open_model):
     assert output.state is RunState.IDLE_TIMEOUT
     again = model.run(max_idle_cycles=500)
     assert (again.state, again.cycles) == (RunState.IDLE_TIMEOUT, 500)
+    short = model.run(max_cycles=300)
+    assert (short.state, short.cycles) == (RunState.CYCLE_LIMIT, 300)
 
 
 def test_a_reset_of_the_queues_takes_back_what_was_shown_and_what_is_due(open_model):

@@ -2,9 +2,10 @@
 `au`, the access-unit level: one op is one microcode record, and names are physical.
 
 `tN` is a traversal unit (as an operand its current value), `sN` a stream's head, `rN` a row stream,
-`aN` an argument register that the host sets at launch. The text of this dialect is the assembly
-language. Whether a program fits a target is the assembler's to check; here stand the rules that
-hold for every target. `au_program.read_program` gives a program as plain data.
+`aN` an argument that the host sets at launch or, with `{request}`, with each request. The text of
+this dialect is the assembly language. Whether a program fits a target is the assembler's to check;
+here stand the rules that hold for every target. `au_program.read_program` gives a program as plain
+data.
 """
 
 from __future__ import annotations
@@ -159,7 +160,8 @@ class _Scope:
                 self._define(op, op.row, self.rows)
                 self._check_base(op, op.base, op.element_type)
                 clip = (op.clip_from, op.clip_to)
-                self._check_slots(op, op.unit, op.index, op.pitch, op.offset, op.length, *clip)
+                shape = (op.table, op.rows, op.pitch, op.length)
+                self._check_slots(op, op.unit, op.index, *shape, op.offset, *clip)
                 self.rows[op.row.data.number] = op.unit.data.number
             case PushOp():
                 self._add_push(op)

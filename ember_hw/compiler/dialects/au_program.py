@@ -23,14 +23,22 @@ from ember_hw.compiler.dialects.au import (
     TuOp,
 )
 
+#: What the distance of a table from the base of its memory counts.
+TABLE_UNIT_BYTES = 64
+
 
 @dataclass(frozen=True)
 class Argument:
-    """A bound argument register: its number, the host's symbol, and the value's type."""
+    """
+    A bound argument: its number, the host's symbol, the value's type.
+
+    `is_request` tells whether each request carries the value.
+    """
 
     number: int
     symbol: str
     type: Attribute
+    is_request: bool = False
 
     @property
     def is_memory(self) -> bool:
@@ -57,7 +65,11 @@ class Unit:
 
 @dataclass(frozen=True)
 class MemoryStream:
-    """A load of `a<base>[index * scale + offset]`; an absent scale is 1, an absent offset 0."""
+    """
+    A load of `a<base>[index * scale + offset]`; an absent scale is 1, an absent offset 0.
+
+    `queue` tells whether the input queue brings the lines.
+    """
 
     number: int
     unit: int
@@ -66,7 +78,9 @@ class MemoryStream:
     scale: Slot | None
     offset: Slot | None
     element_type: Attribute
-    nontemporal: bool
+    nontemporal: bool = False
+    keep: bool = False
+    queue: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,9 @@ class Row:
     """
     A row stream: `length` elements from `a<base>[index * pitch + offset]`.
 
-    With `clip = (x, y)` a row has `min(length, y - x)` elements.
+    With `clip = (x, y)` a row has `min(length, y - x)` elements. `table`, unless None, is what is
+    added to the base, in units of 64 bytes; `rows` is the number of rows, None that of the memory.
+    With `in_bytes` pitch and length count bytes.
     """
 
     number: int
@@ -106,7 +122,11 @@ class Row:
     length: Slot
     clip: tuple[Slot, Slot] | None
     element_type: Attribute
-    nontemporal: bool
+    nontemporal: bool = False
+    keep: bool = False
+    table: Slot | None = None
+    rows: Slot | None = None
+    in_bytes: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,7 +178,7 @@ def read_program(program: ProgramOp) -> AccessProgram:
         name=program.sym_name.data,
         target=program.target.data,
         arguments=tuple(
-            Argument(_number(op.argument), op.symbol.data, op.type)
+            Argument(_number(op.argument), op.symbol.data, op.type, op.request is not None)
             for op in records
             if isinstance(op, ArgOp)
         ),
@@ -212,6 +232,8 @@ def _stream(op: MemOp | NextOp | AluOp) -> Stream:
         offset=_slot(op.offset),
         element_type=op.element_type,
         nontemporal=op.nontemporal is not None,
+        keep=op.keep is not None,
+        queue=op.queue is not None,
     )
 
 
@@ -230,4 +252,8 @@ def _row(op: RowOp) -> Row:
         clip=clip,
         element_type=op.element_type,
         nontemporal=op.nontemporal is not None,
+        keep=op.keep is not None,
+        table=_slot(op.table),
+        rows=_slot(op.rows),
+        in_bytes=op.in_bytes is not None,
     )

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     StringAttr,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute
@@ -23,6 +24,9 @@ from ember_hw.compiler.dialects.au_slots import (
     Slot,
     SlotAttr,
     SlotKind,
+    flag_attr,
+    flags_text,
+    parse_flags,
     parse_name,
     parse_slot,
     verify_kind,
@@ -43,6 +47,15 @@ class ArgOp(IRDLOperation):
 
     A memref binds the base address; an index binds a value. The symbol `x.pitch` is the distance of
     the rows of memref `x`, in elements.
+
+    ```au
+    au.arg a4 "B" : index {request}
+    ```
+
+    A request's argument comes with each request instead of with the microcode, so that requests
+    that differ in it alone can wait one behind the other. It is a value like those of units and
+    streams, seen by every unit: a bound, an operand of the ALU, a row's index, the value from above
+    in an address.
     """
 
     name = "au.arg"
@@ -53,13 +66,18 @@ class ArgOp(IRDLOperation):
     """The host's name of the value."""
     type = prop_def(Attribute)
     """A memref, or `index`."""
+    request = opt_prop_def(UnitAttr)
+    """Present if each request carries the value."""
 
-    def __init__(self, argument: int, symbol: str, type_: Attribute) -> None:
+    def __init__(
+        self, argument: int, symbol: str, type_: Attribute, *, request: bool = False
+    ) -> None:
         super().__init__(
             properties={
                 "argument": SlotAttr.argument(argument),
                 "symbol": StringAttr(symbol),
                 "type": type_,
+                "request": flag_attr(request),
             }
         )
 
@@ -71,8 +89,12 @@ class ArgOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         verify_kind("name of an argument", self.argument, SlotKind.ARGUMENT)
-        if not isinstance(self.type, MemRefType | IndexType):
+        if self.type == IndexType():
+            return
+        if not isinstance(self.type, MemRefType):
             reject("type of an argument", "a memref or index", self.type)
+        if self.request is not None:
+            reject("type of a request's argument", "index", "a memref")
 
     @override
     @classmethod
@@ -80,7 +102,9 @@ class ArgOp(IRDLOperation):
         argument = parse_name(parser, SlotKind.ARGUMENT)
         symbol = parser.parse_str_literal()
         parser.parse_punctuation(":")
-        return cls(argument.number, symbol, parser.parse_type())
+        type_ = parser.parse_type()
+        flags = parse_flags(parser, "request")
+        return cls(argument.number, symbol, type_, request="request" in flags)
 
     @override
     def print(self, printer: Printer) -> None:
@@ -88,6 +112,7 @@ class ArgOp(IRDLOperation):
         printer.print_string_literal(self.symbol.data)
         printer.print_string(" : ")
         printer.print_attribute(self.type)
+        printer.print_string(flags_text(request=self.request))
 
 
 @irdl_op_definition

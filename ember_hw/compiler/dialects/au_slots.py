@@ -166,15 +166,27 @@ def optional_slot(slot: Slot | None) -> SlotAttr | None:
     return None if slot is None else SlotAttr(slot)
 
 
-def parse_nontemporal(parser: Parser) -> bool:
-    """Parse `{nontemporal}`, if present, and nothing else in its place."""
+def parse_flags(parser: Parser, *legal: str) -> frozenset[str]:
+    """Parse the flags of a record, such as `{nontemporal, queue}`, if there are any."""
     position = parser.pos
     attributes = parser.parse_optional_attr_dict()
-    if set(attributes) - {"nontemporal"}:
-        parser.raise_error(
-            f"attribute of the record must be nontemporal, not {', '.join(attributes)}", position
-        )
-    return "nontemporal" in attributes
+    if unknown := [name for name in attributes if name not in legal]:
+        names = " or ".join(legal)
+        found = ", ".join(unknown)
+        parser.raise_error(f"attribute of the record must be {names}, not {found}", position)
+    return frozenset(attributes)
+
+
+def flags_text(**flags: UnitAttr | None) -> str:
+    """Return the text of the flags that are set, with the space in front of it."""
+    names = ", ".join(name for name, flag in flags.items() if flag is not None)
+    return f" {{{names}}}" if names else ""
+
+
+def verify_hint(nontemporal: UnitAttr | None, keep: UnitAttr | None) -> None:
+    """Raise if both hints are given."""
+    if nontemporal is not None and keep is not None:
+        reject("hint of a stream", "nontemporal or keep", "both")
 
 
 def parse_owner(parser: AttrParser) -> int:

@@ -23,13 +23,15 @@ from ember_hw.compiler.dialects.au_slots import (
     SlotKind,
     address_text,
     flag_attr,
+    flags_text,
     optional_slot,
     parse_address,
+    parse_flags,
     parse_name,
-    parse_nontemporal,
     parse_owner,
     parse_slot,
     verify_element,
+    verify_hint,
     verify_kind,
     verify_value,
 )
@@ -37,7 +39,7 @@ from ember_hw.compiler.dialects.stream_types import reject
 
 
 class AluOperation(StrEnum):
-    """What a unit's ALU computes; `shl` shifts left."""
+    """What a unit's ALU computes; `shl` shifts left, by an integer."""
 
     ADD = "add"
     SUB = "sub"
@@ -61,7 +63,15 @@ class MemOp(IRDLOperation):
     au.mem s1 on t0 = a0[t0 * 1 + 1] : index {nontemporal}
     ```
 
-    Integers are sign-extended to the slot's width.
+    Integers are sign-extended to the slot's width. An access unit adds up the own value of the unit
+    (`tM`, scale 1), one value from above times an integer or argument, and constants; an element
+    outside the memory is a fault. With `{queue}` the lines that hold the elements come from the
+    input queue, one after the other, each request's from a new line on. The hints `nontemporal` and
+    `keep` tell a memory hierarchy whether the lines will be read again soon.
+
+    ```au
+    au.mem s2 on t1 = a1[t1 + a6] : i64 {queue}
+    ```
     """
 
     name = "au.mem"
@@ -82,6 +92,10 @@ class MemOp(IRDLOperation):
     """Type of the memory's elements."""
     nontemporal = opt_prop_def(UnitAttr)
     """Present if the data isn't expected to be read again soon."""
+    keep = opt_prop_def(UnitAttr)
+    """Present if the data is expected to be read again soon."""
+    queue = opt_prop_def(UnitAttr)
+    """Present if the lines come from the input queue."""
 
     def __init__(
         self,
@@ -94,6 +108,8 @@ class MemOp(IRDLOperation):
         scale: Slot | None = None,
         offset: Slot | None = None,
         nontemporal: bool = False,
+        keep: bool = False,
+        queue: bool = False,
     ) -> None:
         super().__init__(
             properties={
@@ -105,6 +121,8 @@ class MemOp(IRDLOperation):
                 "offset": optional_slot(offset),
                 "element_type": element_type,
                 "nontemporal": flag_attr(nontemporal),
+                "keep": flag_attr(keep),
+                "queue": flag_attr(queue),
             }
         )
 
@@ -121,6 +139,7 @@ class MemOp(IRDLOperation):
         for what, slot in (("index", self.index), ("scale", self.scale), ("offset", self.offset)):
             verify_value(f"{what} of an address", slot)
         verify_element(self.element_type)
+        verify_hint(self.nontemporal, self.keep)
 
     @override
     @classmethod
@@ -129,15 +148,19 @@ class MemOp(IRDLOperation):
         unit = parse_owner(parser)
         base, index, scale, offset = parse_address(parser)
         parser.parse_punctuation(":")
+        element_type = parser.parse_type()
+        flags = parse_flags(parser, "nontemporal", "keep", "queue")
         return cls(
             stream,
             unit,
             base,
             index,
-            parser.parse_type(),
+            element_type,
             scale=scale,
             offset=offset,
-            nontemporal=parse_nontemporal(parser),
+            nontemporal="nontemporal" in flags,
+            keep="keep" in flags,
+            queue="queue" in flags,
         )
 
     @override
@@ -145,8 +168,9 @@ class MemOp(IRDLOperation):
         address = address_text(self.base, self.index, self.scale, self.offset)
         printer.print_string(f" {self.stream.data} on {self.unit.data} = {address} : ")
         printer.print_attribute(self.element_type)
-        if self.nontemporal is not None:
-            printer.print_string(" {nontemporal}")
+        printer.print_string(
+            flags_text(nontemporal=self.nontemporal, keep=self.keep, queue=self.queue)
+        )
 
 
 @irdl_op_definition
@@ -277,7 +301,17 @@ class RowOp(IRDLOperation):
     au.row r0 on t2 = a2[s2 * a4 + t2] len 8 clip t2 to a5 : f32 {nontemporal}
     ```
 
-    `clip x to y` shortens a row to `min(length, y - x)` elements.
+    `clip x to y` shortens a row to `min(length, y - x)` elements. The hints are those of `au.mem`.
+
+    ```au
+    au.row r0 on t2 = a2[s5 * s2] at s0 rows s1 len s3 : f32 {bytes, keep}
+    ```
+
+    Tables of different shapes lie in one memory: `at` is the distance of the table from the base in
+    units of 64 bytes, `rows` the number of its rows; absent, the table begins at the base and has
+    the memory's rows. Each of pitch, length, `at` and `rows` may be a value. With `{bytes}` pitch
+    and length count bytes, as a value in them does in the access unit. What lies outside the memory
+    is a fault, and so is an index that isn't one of the table's.
     """
 
     name = "au.row"
@@ -302,8 +336,16 @@ class RowOp(IRDLOperation):
     """The `y` of `clip x to y`."""
     element_type = prop_def(Attribute)
     """Type of the memory's elements."""
+    table = opt_prop_def(SlotAttr)
+    """Distance of the table from the base, in units of 64 bytes; absent means 0."""
+    rows = opt_prop_def(SlotAttr)
+    """Number of rows of the table; absent means that of the memory."""
+    in_bytes = opt_prop_def(UnitAttr, prop_name="bytes")
+    """Present if pitch and length count bytes."""
     nontemporal = opt_prop_def(UnitAttr)
     """Present if the data isn't expected to be read again soon."""
+    keep = opt_prop_def(UnitAttr)
+    """Present if the data is expected to be read again soon."""
 
     def __init__(
         self,
@@ -317,7 +359,11 @@ class RowOp(IRDLOperation):
         *,
         offset: Slot | None = None,
         clip: tuple[Slot, Slot] | None = None,
+        table: Slot | None = None,
+        rows: Slot | None = None,
+        in_bytes: bool = False,
         nontemporal: bool = False,
+        keep: bool = False,
     ) -> None:
         clip_from, clip_to = clip or (None, None)
         super().__init__(
@@ -332,7 +378,11 @@ class RowOp(IRDLOperation):
                 "clip_from": optional_slot(clip_from),
                 "clip_to": optional_slot(clip_to),
                 "element_type": element_type,
+                "table": optional_slot(table),
+                "rows": optional_slot(rows),
+                "bytes": flag_attr(in_bytes),
                 "nontemporal": flag_attr(nontemporal),
+                "keep": flag_attr(keep),
             }
         )
 
@@ -353,11 +403,16 @@ class RowOp(IRDLOperation):
             ("length of a row", self.length),
             ("clip of a row", self.clip_from),
             ("clip of a row", self.clip_to),
+            ("table of a row", self.table),
+            ("rows of a row's table", self.rows),
         ):
             verify_value(what, slot)
         if (self.clip_from is None) != (self.clip_to is None):
             reject("clip of a row", "given with both ends or absent", "one end")
+        if self.in_bytes is not None and (self.offset is not None or self.clip_from is not None):
+            reject("row in bytes", "a whole row", "one with an offset or clip")
         verify_element(self.element_type)
+        verify_hint(self.nontemporal, self.keep)
 
     @override
     @classmethod
@@ -368,6 +423,8 @@ class RowOp(IRDLOperation):
         base, index, pitch, offset = parse_address(parser)
         if pitch is None:
             parser.raise_error("address of a row must be aN[slot * pitch], not without *", position)
+        table = parse_slot(parser) if parser.parse_optional_keyword("at") else None
+        rows = parse_slot(parser) if parser.parse_optional_keyword("rows") else None
         parser.parse_keyword("len")
         length = parse_slot(parser)
         clip = None
@@ -376,6 +433,8 @@ class RowOp(IRDLOperation):
             parser.parse_keyword("to")
             clip = (clip_from, parse_slot(parser))
         parser.parse_punctuation(":")
+        element_type = parser.parse_type()
+        flags = parse_flags(parser, "bytes", "nontemporal", "keep")
         return cls(
             row,
             unit,
@@ -383,20 +442,29 @@ class RowOp(IRDLOperation):
             index,
             pitch,
             length,
-            parser.parse_type(),
+            element_type,
             offset=offset,
             clip=clip,
-            nontemporal=parse_nontemporal(parser),
+            table=table,
+            rows=rows,
+            in_bytes="bytes" in flags,
+            nontemporal="nontemporal" in flags,
+            keep="keep" in flags,
         )
 
     @override
     def print(self, printer: Printer) -> None:
         address = address_text(self.base, self.index, self.pitch, self.offset)
         printer.print_string(f" {self.row.data} on {self.unit.data} = {address}")
+        if self.table is not None:
+            printer.print_string(f" at {self.table.data}")
+        if self.rows is not None:
+            printer.print_string(f" rows {self.rows.data}")
         printer.print_string(f" len {self.length.data}")
         if self.clip_from is not None and self.clip_to is not None:
             printer.print_string(f" clip {self.clip_from.data} to {self.clip_to.data}")
         printer.print_string(" : ")
         printer.print_attribute(self.element_type)
-        if self.nontemporal is not None:
-            printer.print_string(" {nontemporal}")
+        printer.print_string(
+            flags_text(bytes=self.in_bytes, nontemporal=self.nontemporal, keep=self.keep)
+        )

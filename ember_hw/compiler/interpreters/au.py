@@ -17,6 +17,7 @@ from xdsl.ir import Attribute
 
 from ember_hw.compiler.dialects.au import AluOperation, Event, ProgramOp, Slot, SlotKind
 from ember_hw.compiler.dialects.au_program import (
+    TABLE_UNIT_BYTES,
     AluStream,
     MemoryStream,
     NextStream,
@@ -231,9 +232,16 @@ class _AuProgram:
             start, end = (_read(slot, values) for slot in row.clip)
             length = min(length, end - start)
         offset = 0 if row.offset is None else _read(row.offset, values)
-        start = _read(row.index, values) * _read(row.pitch, values) + offset
-        memory = self._memories[row.base]
-        return row_view(memory, _position(memory, start), length, f"au.row r{row.number}")
+        memory, name = self._memories[row.base], f"au.row r{row.number}"
+        index, pitch = _read(row.index, values), _read(row.pitch, values)
+        if row.in_bytes:
+            pitch, length = (_elements(memory, count, name) for count in (pitch, length))
+        rows = None if row.rows is None else _read(row.rows, values)
+        if rows is not None and not 0 <= index < rows:
+            raise IndexError(f"{name}: index must be from 0 to {rows - 1}, not {index}")
+        if row.table is not None:
+            offset += _elements(memory, TABLE_UNIT_BYTES * _read(row.table, values), name)
+        return row_view(memory, _position(memory, index * pitch + offset), length, name)
 
     def _push(self, unit: int, event: Event, values: dict[Slot, Any], width: int) -> Iterator[Push]:
         push = self._pushes.get((unit, event))
@@ -271,6 +279,15 @@ def _memory(symbol: str, type_: MemRefType[Attribute], value: Any) -> Array:
             f"not {array.strides[-1]}"
         )
     return array
+
+
+def _elements(memory: Array, count_bytes: int, name: str) -> int:
+    """Return bytes as a number of elements."""
+    if count_bytes % memory.itemsize:
+        raise CheckError(
+            f"{name}: bytes must be a multiple of {memory.itemsize}, an element, not {count_bytes}"
+        )
+    return count_bytes // memory.itemsize
 
 
 def _position(memory: Array, offset: int) -> tuple[int, ...]:

@@ -58,12 +58,10 @@ class Issue:
         config = microcode.config
         self.microcode, self.memory, self.bus_bytes = microcode, memory, config.bus_bytes
         self.chunk_beats = max(1, chunk_row_bytes // config.bus_bytes)
-        self.address_mask = (1 << config.address_width_bits) - 1
+        self.address_width_bits = config.address_width_bits
         self.root_end = np.uint32(1 << event_bit(Event.END, 0, config))
         self.events = np.uint32(microcode.get("issue", "events"))
-        self.scalars = [
-            microcode.get("issue", f"scalar{i}_export") for i in range(config.bundle_scalars)
-        ]
+        self.scalars = config.bundle_scalars
         self.entries = [
             entry for entry in range(config.row_entries) if microcode.get(f"row{entry}", "events")
         ]
@@ -101,7 +99,9 @@ class Issue:
     ) -> Chunk:
         events = tokens.events[selected]
         told = np.flatnonzero(events & (self.events | self.root_end))
-        scalars = np.stack([tokens.values[i][selected][told] for i in self.scalars], axis=1)
+        scalars = np.stack(
+            [value[selected][told] for value in tokens.values[: self.scalars]], axis=1
+        )
         ends = np.cumsum(beats)
         total = int(ends[-1]) if len(ends) else 0
         row = np.repeat(np.arange(len(beats)), beats)
@@ -152,29 +152,31 @@ class Issue:
             first_fault.note(code, NO_UNIT, entry, is_bad, hits, what)
 
         index = export("index_export")
-        base = get["base"]
-        if get["base_source"] == Source.SLOT:
-            base = export("base_export") << _BASE_UNIT_BITS
         outside = index >= operand("rows")
         note(FaultCode.INDEX_OUT_OF_RANGE, outside, index)
         pitch, length = operand("pitch"), operand("length")
         beyond = np.broadcast_to(self._is_illegal("pitch", pitch), hits.shape)
         beyond = beyond | self._is_illegal("length", length) | (np.asarray(length) == 0)
-        beyond = beyond | (np.asarray(base) > self.address_mask)
         offset, sizes = np.zeros(hits.shape, np.int64), np.broadcast_to(length, hits.shape)
         whole = length
         if get["offset_enable"]:
-            offset = export("offset_export") << get["offset_shift"]
+            offset = export("offset_export") << get["offset_size"]
             beyond = beyond | (offset >= get["clip"])
             sizes = np.minimum(sizes, get["clip"] - offset)
             whole = get["clip"]
-        beyond = beyond | ((base | pitch | offset) % self.bus_bytes != 0)
+        beyond = beyond | ((pitch | offset) % self.bus_bytes != 0)
         beyond = beyond | (np.asarray(whole) > pitch)
-        note(FaultCode.ROW_OUT_OF_BOUNDS, beyond, index)
+        begin = index * pitch + offset
+        if get["base_source"] == Source.SLOT:
+            begin += export("base_export") << _BASE_UNIT_BITS
+        beyond = beyond | (begin + sizes > get["region_bytes"])
+        if get["base"] + get["region_bytes"] > 1 << self.address_width_bits:
+            note(FaultCode.ADDRESS_OVERFLOW, ~outside, index)
+        note(FaultCode.ROW_OUT_OF_BOUNDS, beyond & ~outside, index)
         is_bad = outside | beyond
-        addresses = (base + np.where(is_bad, 0, index * pitch + offset)) & self.address_mask
+        addresses = get["base"] + np.where(is_bad, 0, begin)
         sizes = np.where(is_bad, 1, sizes)
-        unmapped = self.memory.find(addresses, sizes) < 0
+        unmapped = ~is_bad & (self.memory.find(addresses, sizes) < 0)
         note(FaultCode.READ_DECODE_ERROR, unmapped, addresses)
         return _Rows(hits, addresses, sizes)
 

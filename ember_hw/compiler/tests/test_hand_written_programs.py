@@ -41,6 +41,7 @@ def lay_out(
             padding = -array.shape[1] % (config.bus_bytes // array.itemsize)
             array = np.pad(array, ((0, 0), (0, padding)), constant_values=np.nan)
             environment |= {f"{symbol}.rows": len(array), f"{symbol}.pitch": array.shape[1]}
+        environment[f"{symbol}.elements"] = array.size
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         content = np.pad(content, (0, -len(content) % 64))
         environment |= {symbol: address, f"{symbol}.bytes": len(content)}

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from ember_hw.compiler.program import Callback, Kernel, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Kernel, Operand, Patch, Program
 from ember_hw.config import PRESETS
 from ember_hw.errors import ProgramError
 from ember_hw.isa import Event, Microcode
@@ -84,6 +84,50 @@ def test_bound_microcode_is_checked() -> None:
     assert str(raised.value) == "base of unit0.stream0 must be a multiple of 64 bytes, not 0x41"
 
 
+REQUESTED = (
+    Argument("idx", "memref<?xi64>"),
+    Argument("idx.first", "index", 2),
+    Argument("B", "index", 0),
+)
+
+
+def test_registers_hold_what_a_request_carries() -> None:
+    environment = {"B": 7, "idx.first": -3, "idx": 4096}
+    assert program(arguments=REQUESTED).request_arguments(environment) == (7, 0, -3, 0)
+    assert program().request_arguments({}) == (0, 0, 0, 0)
+
+
+def test_symbol_of_a_request_is_in_the_environment() -> None:
+    with pytest.raises(ProgramError) as raised:
+        program(arguments=REQUESTED).request_arguments({"B": 7})
+    assert str(raised.value) == (
+        "environment of program 'p' must hold symbol 'idx.first', not only B"
+    )
+
+
+@pytest.mark.parametrize("value", [1 << 31, -(1 << 31) - 1])
+def test_argument_of_a_request_is_32_bits(value: int) -> None:
+    given = program(arguments=REQUESTED)
+    with pytest.raises(ProgramError) as raised:
+        given.request_arguments({"B": value, "idx.first": 0})
+    assert str(raised.value) == (
+        f"argument 'B' of a request must be from -2147483648 to 2147483647, not {value}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("registers", "expected"),
+    [
+        ((1, 1), "registers of arguments must be distinct, not [1, 1]"),
+        ((0, 4), "register of an argument must be from 0 to 3, not 4"),
+        ((-1, None), "register of an argument must be from 0 to 3, not -1"),
+    ],
+)
+def test_registers_are_those_of_the_config(registers: tuple[int, int], expected: str) -> None:
+    arguments = tuple(Argument(f"x{n}", "index", n) for n in registers)
+    assert refused(arguments=arguments) == expected
+
+
 def test_opt_level_is_0_to_3() -> None:
     assert refused(opt_level=4) == "opt_level must be 0, 1, 2 or 3, not 4"
 
@@ -114,7 +158,7 @@ def test_patch_names_a_field(record: str, field: str) -> None:
         ),
         (
             Callback(1, 0, Event.END, (Operand("scalar", -1, "f32"),)),
-            "scalar of callback 1 must be from 0 to 2, not -1",
+            "scalar of callback 1 must be from 0 to 3, not -1",
         ),
     ],
 )

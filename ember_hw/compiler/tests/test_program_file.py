@@ -24,7 +24,7 @@ PROGRAM = Program(
     opt_level=3,
     microcode=Microcode(CONFIG, {"unit0": {"enable": 1, "step": 1, "lower_immediate": -2}}),
     patches=(Patch("unit0", "upper_immediate", "B", 2, 1),),
-    arguments=(Argument("B", "index"), Argument("tab", "memref<?x?xf32>")),
+    arguments=(Argument("B", "index", 3), Argument("tab", "memref<?x?xf32>")),
     callbacks=(
         Callback(
             1,

@@ -47,7 +47,7 @@ class Backend:
         """Run a launch; see `ember_hw.host.device.Backend`."""
         self._useful_bytes = 0
         regions = [(region.base, region.data) for region in launch.regions]
-        for chunk in execute(launch.microcode, regions):
+        for chunk in execute(launch.microcode, regions, requests=[launch.arguments]):
             self._useful_bytes += int(chunk.row_keep.sum(dtype="int64"))
             yield Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last)
 

@@ -9,8 +9,9 @@ from ember_hw.compiler.program import Argument, Callback, JsonValue, Kernel, Ope
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import BoundSource, ElementSize, Event, Microcode, Source, event_mask
 
-# Slots of a unit with 2 streams; E0 is its first inherited value.
-IV, S0, ALU, E0 = 0, 1, 3, 4
+# What an export of a unit with 2 streams takes; an export that isn't named keeps what it holds.
+# Export 0 is the bag from unit 0 on; 1 and 2 hold its bounds, then the column, the index or value.
+IV, S0, NEXT = 1, 2, 4
 
 
 def bag_program(
@@ -31,24 +32,24 @@ def bag_program(
         "unit0": {
             **_loop(0),
             "pair": 1,
-            **{"export0": S0, "export1": ALU, "export2": IV},
+            **{"export0": IV, "export1": S0, "export2": NEXT},
         },
         "unit0.stream0": _stream(ElementSize.BYTES_8),
         "unit1": {
             "enable": 1,
             "lower_source": Source.SLOT,
-            "lower_slot": E0,
+            "lower_export": 1,
             "upper_source": BoundSource.SLOT,
-            "upper_slot": E0 + 1,
+            "upper_export": 2,
             "step": 1,
-            **{"export0": S0, "export1": E0 + 2},
+            "export2": S0,
         },
         "unit1.stream0": _stream(size),
     }
     patches = [
         Patch("unit0", "upper_immediate", "B"),
-        *_region("unit0.stream0", "off"),
-        *_region("unit1.stream0", "idx"),
+        *_elements("unit0.stream0", "off"),
+        *_elements("unit1.stream0", "idx"),
     ]
     level = 1 if opt_level >= 2 else 2
     events = [(Event.ITERATE, level)] + ([(Event.END, 1)] if opt_level == 3 else [])
@@ -61,14 +62,14 @@ def bag_program(
         key = {"operand": 0}
     if opt_level == 2:
         operands += (Operand("row", 0, "f32"),)
-        issue["scalar0_export"] = 1
     if opt_level >= 1:
         records["row0"] = {
             "events": event_mask([(Event.ITERATE, level)], config),
+            "index_export": 2,
             "length": 4 * columns,
         }
         patches += [
-            Patch("row0", "base", "tab"),
+            *_region("row0", "tab"),
             Patch("row0", "pitch", "tab.pitch", scale=4),
             Patch("row0", "rows", "tab.rows"),
         ]
@@ -77,31 +78,29 @@ def bag_program(
         records["unit2"] = {
             **_loop(columns),
             "step": lanes,
-            **{"export0": E0, "export1": E0 + 1, "export2": IV},
+            "export1": IV,
         }
         records["row0"] |= {
             "length": 4 * lanes,
             "offset_enable": 1,
-            "offset_export": 2,
-            "offset_shift": 2,
+            "offset_export": 1,
+            "offset_size": ElementSize.BYTES_4,
             "clip": 4 * columns,
         }
         operands += (Operand("scalar", 1, "index"), Operand("row", 0, "f32"))
-        issue |= {"scalar0_export": 1, "scalar1_export": 2}
     if opt_level == 0:
         records["unit2"] = {
             **_loop(columns),
-            **{"export0": E0 + 1, "export1": IV, "export2": S0},
+            **{"export1": IV, "export2": S0},
         }
         records["unit2.stream0"] = {
             **_stream(ElementSize.BYTES_4),
-            "second_enable": 1,
-            "second_slot": E0,
+            "outer_enable": 1,
+            "outer_export": 2,
         }
-        patches += _region("unit2.stream0", "tab")
-        patches += [Patch("unit2.stream0", "second_pitch", "tab.pitch", scale=4)]
+        patches += _elements("unit2.stream0", "tab")
+        patches += [Patch("unit2.stream0", "outer_pitch", "tab.pitch")]
         operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32"))
-        issue |= {"scalar0_export": 0, "scalar1_export": 1, "scalar2_export": 2}
     records["issue"] = issue
     parameters: dict[str, JsonValue] = {
         "output": "out",
@@ -148,7 +147,11 @@ def _loop(upper: int) -> dict[str, int]:
 
 
 def _stream(size: ElementSize) -> dict[str, int]:
-    return {"enable": 1, "size": size, "signed": 1, "slot": IV, "shift": int(size)}
+    return {"enable": 1, "size": size, "signed": 1, "induction": 1}
+
+
+def _elements(record: str, symbol: str) -> list[Patch]:
+    return [Patch(record, "base", symbol), Patch(record, "elements", f"{symbol}.elements")]
 
 
 def _region(record: str, symbol: str) -> list[Patch]:

@@ -208,7 +208,7 @@ def test_unknown_backend_is_refused() -> None:
     ("backend", "rule"),
     [
         ("interpreter", "left out"),
-        ("verilator", "seed or optimise or max_idle_cycles or trace"),
+        ("verilator", "seed or optimise or max_idle_cycles or record_reads or trace"),
     ],
 )
 def test_unknown_option_is_refused(backend: str, rule: str) -> None:

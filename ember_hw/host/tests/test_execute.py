@@ -263,7 +263,7 @@ def adding(output: str, *, variable: int) -> Kernel:
 @pytest.mark.parametrize("traversal_units", [1, 2, 3, 4])
 def test_bundles_are_unpacked_as_they_were_packed(preset: str, traversal_units: int) -> None:
     config = AcceleratorConfig.preset(preset).with_changes(
-        traversal_units=traversal_units, bundle_scalars=5
+        traversal_units=traversal_units, bundle_scalars=5, exports=5
     )
     random = np.random.default_rng(traversal_units)
     events = random.integers(0, 1 << config.events, 50, np.uint32)

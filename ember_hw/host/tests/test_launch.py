@@ -116,6 +116,14 @@ def test_argument_that_no_lookup_provides_is_refused() -> None:
         LoadedProgram(program).launch(make_request(program, (INDICES, OFFSETS)))
 
 
+def test_launch_says_what_its_request_carries() -> None:
+    program = bag_program(TABLE)
+    request = make_request(program, (INDICES, OFFSETS))
+    assert LoadedProgram(program).launch(request).arguments == (0, 0, 0, 0)
+    program = replace(program, arguments=(Argument("B", "index", 1),))
+    assert LoadedProgram(program).launch(request).arguments == (0, 2, 0, 0)
+
+
 @pytest.mark.parametrize("index_dtype", ["int32", "int64"])
 @pytest.mark.parametrize("given", [np.int32, np.int64])
 def test_indices_reach_memory_in_the_program_s_dtype(index_dtype: str, given: Any) -> None:
@@ -126,4 +134,4 @@ def test_indices_reach_memory_in_the_program_s_dtype(index_dtype: str, given: An
     stored = regions["idx"].data[: regions["idx"].num_bytes].view(index_dtype)
     assert stored.tolist() == [1, 2, 3]
     assert regions["off"].data[: regions["off"].num_bytes].view(np.int64).tolist() == [0, 2, 3]
-    assert launch.microcode.get("unit1.stream0", "region_bytes") == stored.nbytes
+    assert launch.microcode.get("unit1.stream0", "elements") == stored.size

@@ -33,6 +33,7 @@ def test_environment_names_base_bytes_rows_and_pitch() -> None:
     assert region.environment() == {
         "tab": 1 << 20,
         "tab.bytes": 5 * 32,
+        "tab.elements": 5 * 8,
         "tab.rows": 5,
         "tab.pitch": 8,
     }

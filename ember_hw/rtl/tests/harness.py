@@ -308,7 +308,7 @@ class ReadMemory:
                     ctx.set(beat, {"tag": tag, "data": word, "last": last, "response": response})
                 _, _, valid, asked = await ctx.tick().sample(request.valid, request.payload)
                 if valid and takes:
-                    self.ask(cycle, asked.address, asked.beats, asked.tag)
+                    self.ask(cycle, asked.address, asked.length + 1, asked.tag)
                 cycle += 1
 
         return responder

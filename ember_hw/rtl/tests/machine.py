@@ -1,19 +1,23 @@
-"""A whole access unit with a host, a memory and an execute side, for tests of programs."""
+"""A whole access unit with a host, memories and an execute side, for tests of programs."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from ember_hw import isa, registers
-from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import BoundSource, ElementSize, Event, Source
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
+from ember_hw.isa import BoundSource, ElementSize, Event, Source, StreamSource
 from ember_hw.registers import State
 from ember_hw.rtl.access_unit import AccessUnit
-from ember_hw.rtl.slots import inherited_slot
+from ember_hw.rtl.axi import Response
 from ember_hw.rtl.tests.harness import CONFIG, Bench, ReadMemory, stamp, unpack
 
 OFFSETS, INDICES, TABLE = 0x1000, 0x2000, 0x10_0000
 PITCH, ROWS = 64, 500
+#: What exports hold: the bag's number, then the bounds of its indices; below them an index.
+_BAG, _FIRST, _END = range(3)
+_INDEX = _FIRST
 
 
 @dataclass(frozen=True)
@@ -28,51 +32,72 @@ class Bags:
         Bytes of a row, at most `PITCH`.
     index_size : ElementSize
         Of the indices.
+    cuts : tuple of int
+        Bags after which the next request begins, if there are several.
+    from_queue : bool
+        The indices come through the input queue.
+    changes : tuple of (path, field, value)
+        What is different in the microcode.
     """
 
     bags: tuple[tuple[int, ...], ...]
     row_bytes: int = 20
     index_size: ElementSize = ElementSize.BYTES_4
+    cuts: tuple[int, ...] = ()
+    from_queue: bool = False
     changes: tuple[tuple[str, str, int], ...] = ()
 
+    @property
+    def requests(self) -> list[tuple[int, int]]:
+        """Return the bags of each request: the first, and the one after the last."""
+        return list(zip((0, *self.cuts), (*self.cuts, len(self.bags)), strict=True))
+
     def microcode(self, config: AcceleratorConfig = CONFIG) -> isa.Microcode:
-        """Return the program: unit 0 walks bags in pair mode, unit 1 their indices."""
+        """Return the program: unit 0 walks bags in pair mode, unit 1 their indices.
+
+        A request's arguments are its first bag and the one after its last.
+        """
         lookups = sum(len(bag) for bag in self.bags)
-        size = int(self.index_size)
         iterates = isa.event_mask([(Event.ITERATE, 1)], config)
         told = isa.event_mask([(Event.ITERATE, 1), (Event.END, 1)], config)
-        offsets = {"enable": 1, "size": ElementSize.BYTES_4, "shift": 2, "base": OFFSETS}
-        indices = {"enable": 1, "size": self.index_size, "shift": size, "base": INDICES}
+        stream = {"enable": 1, "induction": 1}
+        offsets = {"size": ElementSize.BYTES_4, "base": OFFSETS, "elements": len(self.bags) + 1}
+        indices = {"size": self.index_size, "base": INDICES, "elements": lookups, "signed": 1}
+        source = StreamSource.QUEUE if self.from_queue else StreamSource.MEMORY
         records = {
             "unit0": {
                 "enable": 1,
                 "pair": 1,
                 "step": 1,
-                "upper_immediate": len(self.bags),
-                "export0": 1,
-                "export1": config.streams_per_unit + 1,
-                "export2": 0,
+                "lower_source": Source.SLOT,
+                "lower_export": 0,
+                "upper_source": BoundSource.SLOT,
+                "upper_export": 1,
+                f"export{_BAG}": 1,
+                f"export{_FIRST}": 2,
+                f"export{_END}": config.streams_per_unit + 2,
             },
-            "unit0.stream0": offsets | {"region_bytes": 4 * (len(self.bags) + 1)},
+            "unit0.stream0": stream | offsets,
             "unit1": {
                 "enable": 1,
                 "step": 1,
                 "lower_source": Source.SLOT,
-                "lower_slot": inherited_slot(0, config),
+                "lower_export": _FIRST,
                 "upper_source": BoundSource.SLOT,
-                "upper_slot": inherited_slot(1, config),
-                "export0": 1,
-                "export1": inherited_slot(2, config),
+                "upper_export": _END,
+                f"export{_INDEX}": 2,
             },
-            "unit1.stream0": indices | {"region_bytes": lookups << size},
+            "unit1.stream0": stream | indices | {"source": source},
             "row0": {
                 "events": iterates,
+                "index_export": _INDEX,
                 "base": TABLE,
+                "region_bytes": ROWS * PITCH,
                 "pitch": PITCH,
                 "length": self.row_bytes,
                 "rows": ROWS,
             },
-            "issue": {"events": told, "scalar0_export": 1},
+            "issue": {"events": told},
         }
         for path, name, value in self.changes:
             records[path] = records.get(path, {}) | {name: value}
@@ -90,22 +115,38 @@ class Bags:
             INDICES: b"".join((i & (1 << 8 * width) - 1).to_bytes(width, "little") for i in flat),
         }
 
+    def queued_lines(self) -> list[bytes]:
+        """Return the lines of indices that the requests take from the input queue, in order."""
+        if not self.from_queue:
+            return []
+        regions = self.regions()
+        offsets = memoryview(regions[OFFSETS]).cast("I")
+        lines = []
+        for first, end in self.requests:
+            begin, stop = (offsets[bag] << self.index_size for bag in (first, end))
+            for line in range(begin // LINE_BYTES, -(-stop // LINE_BYTES) if stop > begin else 0):
+                content = regions[INDICES][line * LINE_BYTES :][:LINE_BYTES]
+                lines.append(content.ljust(LINE_BYTES, b"\xee"))
+        return lines
+
     def expected(self, config: AcceleratorConfig = CONFIG) -> tuple[list, list]:
         """Return (events, bag) of each bundle, and the bytes of each row, by plain loops."""
         told = config.traversal_units * int(Event.END) + 1, config.traversal_units + 1
         end, iterate = (1 << bit for bit in told)
         root_end = 1 << isa.event_bit(Event.END, 0, config)
         bundles, rows = [], []
-        for number, bag in enumerate(self.bags):
-            final = root_end if number == len(self.bags) - 1 else 0
-            for position, index in enumerate(bag):
-                last = position == len(bag) - 1
-                bundles.append((iterate | (end | final if last else 0), number))
-                rows.append(stamp(TABLE + index * PITCH, self.row_bytes))
-            if not bag:
-                bundles.append((end | final, number))
-        if not self.bags:
-            bundles.append((root_end, None))
+        for first, stop in self.requests:
+            for number in range(first, stop):
+                bag = self.bags[number]
+                final = root_end if number == stop - 1 else 0
+                for position, index in enumerate(bag):
+                    last = position == len(bag) - 1
+                    bundles.append((iterate | (end | final if last else 0), number))
+                    rows.append(stamp(TABLE + index * PITCH, self.row_bytes))
+                if not bag:
+                    bundles.append((end | final, number))
+            if first == stop:
+                bundles.append((root_end, None))
         return bundles, rows
 
 
@@ -149,14 +190,38 @@ class Machine(Bench):
         super().__init__(wrap(dut), seed=seed)
         self.dut, self.config, self.stall = dut, config, stall
         self.regions: dict[int, bytes] = {}
-        self.memory = ReadMemory(self, bus_bytes=config.bus_bytes, read=self._read, **memory)
+        self.queue: deque[int] = deque()
         self.outcome = Outcome()
         self.loaded: list[int] = []
         self.rows_due, self.row, self.shown = 0, b"", {}
+        self.takes = True
         self.irqs = self.watch(dut.irq)
-        serve = self.memory.serve_axi(dut.memory, stall=stall)
-        self.process(serve, background=True)
+        ports = {dut.memory[i]: config.bus_bytes for i in range(config.memory_ports)}
+        if config.index_port_bits:
+            ports[dut.index_memory] = config.index_port_bits // 8
+        self.memories = []
+        for port, bus_bytes in ports.items():
+            one = ReadMemory(self, bus_bytes=bus_bytes, read=self._read, **memory)
+            self.process(one.serve_axi(port, stall=stall), background=True)
+            self.memories.append(one)
         self.process(self._execute_side, background=True)
+        if config.input_queue:
+            self.process(self._feed, background=True)
+
+    @property
+    def is_idle(self) -> bool:
+        """No memory has anything to answer."""
+        return all(memory.is_idle for memory in self.memories)
+
+    @property
+    def asked(self) -> list[tuple[int, int, int]]:
+        """Return address, beats and tag of all reads, port by port."""
+        return [request for memory in self.memories for request in memory.requests]
+
+    def fail(self, errors: dict[int, int]) -> None:
+        """Set the responses of beats, by address."""
+        for memory in self.memories:
+            memory.errors = errors
 
     def _read(self, address: int, count: int) -> bytes:
         for base, content in self.regions.items():
@@ -166,9 +231,26 @@ class Machine(Bench):
 
     def forget(self) -> None:
         """Forget what a reset of the whole system makes forget."""
-        self.memory.forget()
+        for memory in self.memories:
+            memory.forget()
         self.loaded = []
+        self.queue.clear()
         self.rows_due, self.row, self.shown = 0, b"", {}
+
+    async def _feed(self, ctx):
+        """Put the words of the queued lines into the input queue, for unit 1's stream 0."""
+        port = self.dut.index_queue
+        while True:
+            shows = bool(self.queue) and self.random.random() >= self.stall
+            ctx.set(port.valid, shows)
+            if shows:
+                stream = self.config.streams_per_unit
+                ctx.set(port.payload, {"data": self.queue[0], "stream": stream})
+            ready = False
+            while not ready:
+                _, _, ready = await ctx.tick().sample(port.ready | ~port.valid)
+            if shows:
+                self.queue.popleft()
 
     async def _execute_side(self, ctx):
         dut, iterate = self.dut, 1 << isa.event_bit(Event.ITERATE, 1, self.config)
@@ -177,8 +259,8 @@ class Machine(Bench):
         sampled = [x for port in ports.values() for x in (port.valid, port.payload.as_value())]
         while True:
             takes = {
-                "bundle": self.rows_due == 0,
-                "row": self.rows_due > 0,
+                "bundle": self.takes and self.rows_due == 0,
+                "row": self.takes and self.rows_due > 0,
             }
             for name, port in ports.items():
                 takes[name] = takes[name] and self.random.random() >= self.stall
@@ -246,6 +328,10 @@ class Machine(Bench):
         while await self.state(ctx) in (State.RESETTING, State.DRAINING):
             pass
         self.regions = bags.regions()
+        width = self.config.index_bits // 8
+        for line in bags.queued_lines():
+            for start in range(0, LINE_BYTES, width):
+                self.queue.append(int.from_bytes(line[start : start + width], "little"))
         words = bags.microcode(self.config).encode()
         for number, word in enumerate(words):
             if number >= len(self.loaded) or self.loaded[number] != word:
@@ -253,11 +339,18 @@ class Machine(Bench):
                 assert await self.write(ctx, address, word) == 0
         self.loaded = words
 
-    async def start(self, ctx) -> None:
-        """Start the program that was loaded."""
+    async def start(self, ctx, bags: Bags) -> None:
+        """Start the requests of the program that was loaded, each as soon as it has a place."""
         self.outcome = Outcome()
-        start = registers.CONTROL_START
-        assert await self.write(ctx, registers.CONTROL.address, start) == 0
+        for arguments in bags.requests:
+            for number, value in enumerate(arguments):
+                address = registers.ARGUMENTS_ADDRESS + 4 * number
+                assert await self.write(ctx, address, value) == 0
+            start = registers.CONTROL.address, registers.CONTROL_START
+            while await self.write(ctx, *start) == Response.SLAVE_ERROR.value:
+                state = await self.state(ctx)
+                is_well = state in (State.RUNNING, State.DONE)
+                assert is_well, f"seed {self.seed}: a start is refused in {state}"
 
     async def finish(self, ctx, polls: int = 250) -> Outcome:
         """Read STATUS until the program has ended, at most so many times."""
@@ -271,7 +364,7 @@ class Machine(Bench):
     async def launch(self, ctx, bags: Bags) -> Outcome:
         """Load, start and finish a program."""
         await self.load(ctx, bags)
-        await self.start(ctx)
+        await self.start(ctx, bags)
         return await self.finish(ctx)
 
     async def fault(self, ctx) -> tuple[int, int, int, int]:

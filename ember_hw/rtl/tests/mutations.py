@@ -4,7 +4,7 @@ Each mutation breaks one rule in a copy of a block's source. `mutated_verilog` g
 a broken access unit; a test that simulates it must fail where `Mutation.shows` says.
 
 >>> sorted(MUTATIONS)[:2]
-['burst_crosses_page', 'end_event_dropped']
+['beat_misplaced', 'burst_crosses_page']
 """
 
 from __future__ import annotations
@@ -86,37 +86,37 @@ MUTATIONS: dict[str, Mutation] = {
         "next_value.eq(values[0])]",
         "next_value.eq(held_values[0])]",
     ),
-    "phase_unchecked": Mutation(
-        "a beat is delivered when it has arrived",
+    "beat_misplaced": Mutation(
+        "the beats of a burst have places that follow each other",
         Shows.RESULT,
         "gather_engine",
         "GatherEngine",
-        "here.eq(phase_read.data != read_pointer[-1])",
-        "here.eq(1)",
+        "buffer.position.eq(reads.note.start + reads.count)",
+        "buffer.position.eq(reads.note.start ^ reads.count)",
     ),
     "row_pitch_ignored": Mutation(
         "a row lies its index times the pitch after the base",
         Shows.RESULT,
         "row_address",
         "RowAddress",
-        "descriptor.address.eq(start_held + multiplier.product)",
-        "descriptor.address.eq(start_held)",
+        "place.eq((multiplier.product << _PITCH_SHIFT) + near5)",
+        "place.eq(near5)",
     ),
     "index_unchecked": Mutation(
-        "an index that is no row of the table is a fault",
+        "a row that is not of the table or not in its region is a fault",
         Shows.FAULT,
         "row_address",
         "RowAddress",
-        "index_good.eq(index < rows)",
-        "index_good.eq(1)",
+        "good.eq(inside & good7.all())",
+        "good.eq(1)",
     ),
     "burst_crosses_page": Mutation(
         "no burst crosses a multiple of 4096 bytes",
         Shows.PROTOCOL,
         "burst_splitter",
         "BurstSplitter",
-        "to_boundary.eq(boundary_beats - address",
-        "to_boundary.eq(boundary_beats | address",
+        "to_boundary[:chunk_bits].eq(~beat[:chunk_bits])",
+        "to_boundary[:chunk_bits].eq((1 << chunk_bits) - 1)",
     ),
 }
 

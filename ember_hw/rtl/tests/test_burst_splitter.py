@@ -6,7 +6,7 @@ import pytest
 
 from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl.burst_splitter import BOUNDARY_BYTES, BurstSplitter
+from ember_hw.rtl.burst_splitter import BOUNDARY_BYTES, BurstSplitter, chunk_beats
 from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
 
 
@@ -15,17 +15,16 @@ def _descriptor(address: int, length: int, hint: isa.Hint = isa.Hint.NONE, entry
 
 
 def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
-    """Cut a row beat by beat: a burst ends at a boundary, at its longest, or with the row."""
+    """Cut a row beat by beat: a burst ends with its chunk or with the row."""
     bursts: list[dict] = []
     bus = config.bus_bytes
     beats = -(-row["length"] // bus)
     for i in range(beats):
         address = row["address"] + i * bus
-        full = bursts and bursts[-1]["beats"] == config.max_burst_beats
-        if not bursts or full or address % BOUNDARY_BYTES == 0:
+        if not bursts or address % (chunk_beats(config) * bus) == 0:
             carried = {"hint": row["hint"], "entry": row["entry"]}
-            bursts.append({"address": address, "beats": 0, "row_last": 0} | carried)
-        bursts[-1]["beats"] += 1
+            bursts.append({"address": address, "length": -1, "row_last": 0} | carried)
+        bursts[-1]["length"] += 1
     bursts[-1]["row_last"] = 1
     for burst in bursts:
         burst["last_bytes"] = row["length"] - (beats - 1) * bus
@@ -49,10 +48,24 @@ SINGLE = CONFIG.with_changes(max_burst_beats=1)
 WHOLE = CONFIG.with_changes(
     data_width_bits=128, max_burst_beats=256, reorder_buffer_beats=512, address_width_bits=40
 )
-NAMES = ["narrow", "wide", "single", "whole"]
+ODD = CONFIG.with_changes(max_burst_beats=5)
+TWO_PORTS = CONFIG.with_changes(memory_ports=2, port_interleave_bytes=64, max_burst_beats=8)
+LINES = CONFIG.with_changes(
+    data_width_bits=512, memory_ports=2, port_interleave_bytes=64, reorder_buffer_beats=16
+)
+NAMES = ["narrow", "wide", "single", "whole", "odd", "two_ports", "lines"]
 
 
-@pytest.mark.parametrize("config", [NARROW, WIDE, SINGLE, WHOLE], ids=NAMES)
+@pytest.mark.parametrize(
+    ("config", "beats"),
+    [(NARROW, 8), (WIDE, 64), (SINGLE, 1), (WHOLE, 256), (ODD, 4), (TWO_PORTS, 8), (LINES, 1)],
+    ids=NAMES,
+)
+def test_the_longest_burst(config: AcceleratorConfig, beats: int):
+    assert chunk_beats(config) == beats
+
+
+@pytest.mark.parametrize("config", [NARROW, WIDE, SINGLE, WHOLE, ODD, TWO_PORTS, LINES], ids=NAMES)
 def test_rows_around_a_boundary(config: AcceleratorConfig):
     bus = config.bus_bytes
     lengths = [1, bus - 1, bus, bus + 1, 2 * bus, 3 * bus + 2, 9 * bus]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl.emit_verilog import emit_verilog
+from ember_hw.rtl.emit_verilog import emit_cluster_verilog, emit_verilog
 
 CONFIG = AcceleratorConfig(
     name="ports",
@@ -73,14 +73,71 @@ def text() -> str:
     return emit_verilog(CONFIG)
 
 
-def test_ports_are_those_of_axi_tools(text: str):
-    top = text[text.index("module access_unit(") :]
+def _ports(text: str, module: str) -> dict[str, tuple[str, int]]:
+    """Return direction and width of each port of a module."""
+    top = text[text.index(f"module {module}(") :]
     top = top[: top.index("endmodule")]
-    found = {}
-    for way, high, name in re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", top, re.M):
-        found[name] = int(high or 0) + 1
-        assert (way == "input") == (name in INPUTS), name
-    assert found == PORTS
+    return {
+        name: (way, int(high or 0) + 1)
+        for way, high, name in re.findall(
+            r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE
+        )
+    }
+
+
+def test_ports_are_those_of_axi_tools(text: str):
+    assert _ports(text, "access_unit") == {
+        name: ("input" if name in INPUTS else "output", width) for name, width in PORTS.items()
+    }
+
+
+def test_further_ports_of_a_unit():
+    config = CONFIG.with_changes(
+        memory_ports=2,
+        index_port_bits=128,
+        input_queue=1,
+        memory_protocol="axi3",
+        streams_per_unit=3,
+    )
+    ports = _ports(emit_verilog(config), "access_unit")
+    prefixes = {name[: name.rindex("_")] for name in ports if "_" in name}
+    assert prefixes == {
+        "s_axil",
+        "m_axi0",
+        "m_axi1",
+        "m_axi_index",
+        "s_axis_index",
+        "m_axis_bundle",
+        "m_axis_row",
+        "m_axis",
+    }
+    for prefix in ("m_axi0", "m_axi1", "m_axi_index"):
+        assert ports[f"{prefix}_arlen"] == ("output", 4)
+        assert ports[f"{prefix}_arlock"] == ("output", 2)
+        assert f"{prefix}_arqos" not in ports
+    assert ports["m_axi1_rdata"] == ("input", 64)
+    assert ports["m_axi_index_rdata"] == ("input", 128)
+    assert ports["m_axi1_arid"] == ("output", 3)
+    assert ports["m_axi_index_arid"] == ("output", 2)
+    assert {name: ports[f"s_axis_index_{name}"] for name in ("tdata", "tdest", "tready")} == {
+        "tdata": ("input", 128),
+        "tdest": ("input", 2),
+        "tready": ("output", 1),
+    }
+
+
+def test_a_cluster_has_its_units_module_once():
+    config = CONFIG.with_changes(memory_ports=2)
+    text = emit_cluster_verilog(config, units=3, channels=2, sharing="shared")
+    ports = _ports(text, "access_cluster")
+    assert text.count("\nmodule access_unit(") == 1
+    assert text.count("\n  access_unit access_unit (") == 3
+    assert ports["s_axil_araddr"] == ("input", 14)
+    # Lines take 16 tags in turn; a bit for the client, two for the unit.
+    assert ports["m_axi1_arid"] == ("output", 4 + 1 + 2)
+    assert "m_axi2_arid" not in ports
+    assert ports["m_axis_row2_tdata"] == ("output", 64)
+    assert (ports["irq"], ports["m_axis_aresetn"]) == (("output", 3), ("output", 3))
 
 
 def test_the_text_depends_on_the_config_alone(text: str):

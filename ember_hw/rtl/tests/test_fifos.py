@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from amaranth.hdl import unsigned
 
-from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
+from ember_hw.rtl.fifos import LUT_MEMORY_ENTRIES, ReservedFifo, StreamFifo
 from ember_hw.rtl.tests.harness import Bench, gaps, payloads, refuses
 
 
@@ -17,13 +17,17 @@ def test_no_credit_is_refused():
         ReservedFifo(shape=8, credits=0)
 
 
-@pytest.mark.parametrize("depth", [2, 3, 5, 8])
+LONG = LUT_MEMORY_ENTRIES + 1  # the first length in block memory
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5, 8, LUT_MEMORY_ENTRIES, LONG, 24])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_entries_leave_in_order_under_stalls(depth: int, seed: int):
     dut = StreamFifo(shape=8, depth_entries=depth)
     bench = Bench(dut, seed=seed)
-    sent = bench.send(dut.i, range(60), stall=0.4)
-    received = bench.receive(dut.o, 60, stall=0.4)
+    # Filling first, so that every place of the memory is used.
+    sent = bench.send(dut.i, range(120), stall=0.3)
+    received = bench.receive(dut.o, 120, stall=0.4, start=40)
     levels = []
 
     async def level(ctx):
@@ -33,32 +37,35 @@ def test_entries_leave_in_order_under_stalls(depth: int, seed: int):
 
     bench.process(level, background=True)
     bench.run(1000)
-    assert payloads(received) == list(range(60))
+    assert payloads(received) == list(range(120))
     for cycle, now in enumerate(levels):
         into = sum(item.cycle < cycle for item in sent)
         out = sum(item.cycle < cycle for item in received)
         assert now == into - out
 
 
-@pytest.mark.parametrize("depth", [3, 4, 9])
-def test_one_entry_a_cycle_two_cycles_later(depth: int):
+@pytest.mark.parametrize(
+    ("depth", "latency"), [(3, 2), (4, 2), (LUT_MEMORY_ENTRIES, 2), (LONG, 3), (64, 3)]
+)
+def test_one_entry_a_cycle_two_or_three_cycles_later(depth: int, latency: int):
     dut = StreamFifo(shape=8, depth_entries=depth)
     bench = Bench(dut)
     sent = bench.send(dut.i, range(30))
     received = bench.receive(dut.o, 30)
     bench.run(200)
     assert gaps(sent) == gaps(received) == {1}
-    assert received[0].cycle - sent[0].cycle == 2
+    assert received[0].cycle - sent[0].cycle == latency
 
 
-def test_a_full_queue_holds_what_it_says():
-    dut = StreamFifo(shape=8, depth_entries=5)
+@pytest.mark.parametrize(("depth", "registers"), [(5, 1), (LONG, 2)])
+def test_a_full_queue_holds_its_memory_and_the_registers_behind(depth: int, registers: int):
+    dut = StreamFifo(shape=8, depth_entries=depth)
     bench = Bench(dut)
 
     async def fill(ctx):
         ctx.set(dut.i.valid, 1)
-        await ctx.tick().repeat(20)
-        assert ctx.get(dut.level) == 5
+        await ctx.tick().repeat(40)
+        assert ctx.get(dut.level) == depth + registers
         assert not ctx.get(dut.i.ready)
 
     bench.process(fill)

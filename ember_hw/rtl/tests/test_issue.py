@@ -9,7 +9,7 @@ from ember_hw.rtl.issue import Issue
 from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
 
 ROOT_END = 1 << isa.event_bit(isa.Event.END, 0, CONFIG)
-ISSUE = {"events": 0b001010, "scalar0_export": 2, "scalar1_export": 0}
+ISSUE = {"events": 0b001010}
 ROWS = [0b000011, 0b100010]
 
 
@@ -29,7 +29,7 @@ def _expected(tokens: list[dict]) -> tuple[list[dict], list[dict]]:
     bundles = [
         {
             "events": token["events"] & told,
-            "scalars": [token["exports"][2], token["exports"][0]],
+            "scalars": token["exports"][: CONFIG.bundle_scalars],
             "last": int(bool(token["events"] & ROOT_END)),
         }
         for token in tokens
@@ -52,8 +52,8 @@ class Stage(Bench):
 
         async def configure(ctx):
             ctx.set(self.dut.issue, ISSUE)
-            for port, events in zip(self.dut.rows, ROWS, strict=True):
-                ctx.set(port, {"events": events})
+            for port, events in zip(self.dut.row_events, ROWS, strict=True):
+                ctx.set(port, events)
 
         self.process(configure)
 
@@ -124,3 +124,44 @@ def test_the_last_token_has_a_bundle_whatever_is_selected():
     stage.run(50)
     assert payloads(bundles)[0]["events"] == ROOT_END
     assert payloads(bundles)[0]["last"] == 1
+
+
+def test_one_token_a_cycle_whatever_its_events():
+    """Of one row at most, and a bundle or none."""
+    stage = Stage()
+    dice = random.Random(4)
+    tokens = [
+        token | {"events": dice.choice([0, 0b000001, 0b001000, 0b100000, 0b100100])}
+        for token in _tokens(4, 40)
+    ]
+    bundles, rows = _expected(tokens)
+    sent = stage.send(stage.dut.token, tokens)
+    seen_bundles = stage.receive(stage.dut.bundle, len(bundles))
+    seen_rows = stage.receive(stage.dut.row, len(rows))
+    stage.run(200)
+    assert gaps(sent) == {1}
+    assert (payloads(seen_bundles), payloads(seen_rows)) == (bundles, rows)
+    assert [item.cycle for item in seen_bundles + seen_rows] == [
+        sent[number].cycle + 1
+        for kind in (ISSUE["events"] | ROOT_END, ROWS[0] | ROWS[1])
+        for number, token in enumerate(tokens)
+        if token["events"] & kind
+    ]
+
+
+def test_requests_end_each_with_its_last_token():
+    """Requests follow each other without a gap."""
+    stage = Stage()
+    tokens = [
+        token | {"events": events}
+        for token, events in zip(_tokens(5, 9), [0b001001, 0b000001, 0b010001] * 3, strict=True)
+    ]
+    bundles, rows = _expected(tokens)
+    sent = stage.send(stage.dut.token, tokens)
+    seen = stage.receive(stage.dut.bundle, len(bundles))
+    stage.receive(stage.dut.row, len(rows))
+    finished = stage.watch(stage.dut.finished)
+    stage.run(100)
+    assert gaps(sent) == {1}
+    assert [bundle["last"] for bundle in payloads(seen)] == [0, 1] * 3
+    assert [item.cycle for item in finished] == [item.cycle + 1 for item in sent[2::3]]

@@ -26,17 +26,19 @@ class Loop:
     step: int
     void: bool = False
     events: int = 0
-    exports: list[int] = field(default_factory=lambda: [0] * CONFIG.exports)
+    windows: list[dict] = field(
+        default_factory=lambda: [{"start": 0, "lost": 0}] * CONFIG.streams_per_unit
+    )
 
     def entry(self) -> dict:
         upper = self.lower + self.trips * self.step - (self.step > 1 and self.trips > 0)
         return {
             "events": self.events,
-            "exports": self.exports,
             "lower": self.lower & 0xFFFF_FFFF,
             "left": upper - self.lower - 1 - self.step,
             "void": self.void,
             "empty": not self.void and self.trips == 0,
+            "windows": self.windows,
         }
 
     def steps(self, pair: bool) -> list[dict]:
@@ -63,12 +65,15 @@ def _loops(seed: int, count: int, step: int) -> list[Loop]:
     dice = random.Random(seed)
     return [
         Loop(
-            lower=dice.choice([0, 5, -7, (1 << 31) - 10 * step]),
+            lower=dice.choice([0, 5, -7, -(1 << 31), (1 << 31) - 10 * step]),
             trips=dice.choice([0, 1, 1, 2, 5]),
             step=step,
             void=dice.random() < 0.2,
             events=dice.randrange(1 << CONFIG.events) & (OPENING | CLOSING),
-            exports=[dice.randrange(1 << 32) for _ in range(CONFIG.exports)],
+            windows=[
+                {"start": dice.randrange(-(1 << 33), 1 << 33), "lost": dice.randrange(2)}
+                for _ in range(CONFIG.streams_per_unit)
+            ],
         )
         for _ in range(count)
     ]
@@ -77,22 +82,22 @@ def _loops(seed: int, count: int, step: int) -> list[Loop]:
 def _simulate(loops: list[Loop], *, step: int, pair: bool, seed: int, stall: float) -> Bench:
     dut = Iterator(config=CONFIG, level=LEVEL)
     bench = Bench(dut, seed=seed)
-    expected = [(step, loop.exports) for loop in loops for step in loop.steps(pair)]
+    expected = [(step, loop.windows) for loop in loops for step in loop.steps(pair)]
 
     async def check(ctx):
         cycle = 0
         ctx.set(dut.record, {"step": step, "pair": pair, "enable": 1})
-        for wanted, exports in expected:
+        for wanted, windows in expected:
             valid = 0
             while not valid:
                 ctx.set(dut.room, bench.random.random() >= stall)
-                _, _, valid, bits, inherited = await ctx.tick().sample(
-                    dut.valid, Value.cast(dut.iteration), dut.exports
+                _, _, valid, bits, shown = await ctx.tick().sample(
+                    dut.valid, Value.cast(dut.iteration), Value.cast(dut.windows)
                 )
                 cycle += 1
             seen = unpack(dut.iteration.shape(), bits)
             assert {name: seen[name] for name in wanted} == wanted
-            assert list(inherited) == exports
+            assert unpack(dut.windows.shape(), shown) == windows
             bench.cycles.append(cycle)
         ctx.set(dut.room, 1)
         for _ in range(5):
@@ -129,3 +134,40 @@ def test_no_bubble_between_entries(pair: bool):
 def test_an_entry_is_taken_with_the_last_step_of_the_one_before():
     bench = _simulate([Loop(0, 1, 1)] * 20, step=1, pair=False, seed=0, stall=0.0)
     assert gaps(bench.sent) == {1}
+
+
+def test_a_loop_over_all_values_goes_on():
+    """The distance from the least to the most value has 33 bits."""
+    dut = Iterator(config=CONFIG, level=LEVEL)
+    bench = Bench(dut)
+    step = 65535
+    left = (1 << 32) - 2 - step
+    bench.send(dut.entry, [{"lower": 1 << 31, "left": left}])
+
+    async def check(ctx):
+        ctx.set(dut.record, {"step": step, "enable": 1})
+        ctx.set(dut.room, 1)
+        await ctx.tick().until(dut.valid)
+        for i in range(200):
+            assert ctx.get(dut.valid)
+            assert not ctx.get(dut.iteration.last)
+            assert ctx.get(dut.iteration.induction) == (1 << 31) + step * (i + 1) & 0xFFFF_FFFF
+            await ctx.tick()
+
+    bench.process(check)
+    bench.run(300)
+
+
+def test_nothing_leaves_without_room():
+    dut = Iterator(config=CONFIG, level=LEVEL)
+    bench = Bench(dut)
+    bench.send(dut.entry, [Loop(0, 3, 1).entry()] * 1)
+    seen = bench.watch(dut.valid)
+
+    async def check(ctx):
+        ctx.set(dut.record, {"step": 1, "enable": 1})
+        await ctx.tick().repeat(20)
+
+    bench.process(check)
+    bench.run(50)
+    assert seen == []

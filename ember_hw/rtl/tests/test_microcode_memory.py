@@ -5,7 +5,7 @@ from amaranth.hdl import Value
 
 from ember_hw import isa
 from ember_hw.registers import MICROCODE_WORDS, FaultCode
-from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name
+from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name, register_paths
 from ember_hw.rtl.tests.harness import CONFIG, Bench, unpack
 
 LEGAL = {"unit0": {"enable": 1, "step": 1}}
@@ -50,9 +50,15 @@ def test_records_show_what_was_written_and_words_read_back(seed: int):
 
     async def check(ctx):
         await _write(dut, microcode)(ctx)
-        for path, fields in microcode.records.items():
+        for path in register_paths(CONFIG):
             port = getattr(dut, record_name(path))
-            assert unpack(port.shape(), ctx.get(Value.cast(port))) == fields, path
+            record = unpack(port.shape(), ctx.get(Value.cast(port)))
+            assert record == microcode.records[path], path
+        for entry, events in enumerate(dut.row_events):
+            fields = microcode.records[f"row{entry}"]
+            ctx.set(dut.row_select, entry)
+            assert unpack(dut.row.shape(), ctx.get(Value.cast(dut.row))) == fields
+            assert ctx.get(events) == fields["events"]
         for address in range(len(words) + 3):
             ctx.set(dut.address, address)
             await ctx.tick()
@@ -86,7 +92,6 @@ def test_a_write_beyond_the_program_changes_nothing():
 
 
 ILLEGAL = FaultCode.ILLEGAL_MICROCODE
-ROW = {"events": 1, "length_source": isa.Source.IMMEDIATE}
 
 
 @pytest.mark.parametrize(
@@ -94,15 +99,15 @@ ROW = {"events": 1, "length_source": isa.Source.IMMEDIATE}
     [
         (LEGAL, FaultCode.NONE),
         (LEGAL | {"unit1": {"enable": 1, "step": 1}}, FaultCode.NONE),
-        (LEGAL | {"row1": ROW | {"length": 1}}, FaultCode.NONE),
-        (LEGAL | {"row1": ROW | {"length_source": isa.Source.SLOT}}, FaultCode.NONE),
+        (LEGAL | {"unit0": {"enable": 1, "step": 65535}}, FaultCode.NONE),
+        (LEGAL | {"unit1": {"enable": 0, "step": 0}}, FaultCode.NONE),
+        (LEGAL | {"row1": {"events": 1, "length": 0}}, FaultCode.NONE),  # RowAddress reports it
         (LEGAL | {"header": {"version": isa.ISA_VERSION + 1}}, FaultCode.BAD_VERSION),
         (LEGAL | {"header": {"version": 0}}, FaultCode.BAD_VERSION),
         ({}, ILLEGAL),
         ({"unit0": {"enable": 1}}, ILLEGAL),
         (LEGAL | {"unit1": {"enable": 1, "step": 0}}, ILLEGAL),
         ({"unit1": {"enable": 1, "step": 1}}, ILLEGAL),
-        (LEGAL | {"row1": ROW}, ILLEGAL),
         ({"header": {"version": 0}, "unit0": {"enable": 1}}, FaultCode.BAD_VERSION),
     ],
 )

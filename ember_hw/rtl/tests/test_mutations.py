@@ -30,7 +30,7 @@ def _run(bags: Bags, seed: int = 1) -> Outcome:
 
     async def testbench(ctx):
         await machine.load(ctx, bags)
-        await machine.start(ctx)
+        await machine.start(ctx, bags)
         outcomes.append(await machine.finish(ctx, polls=120))
 
     machine.process(testbench)
@@ -114,11 +114,11 @@ def test_an_unknown_mutation_is_refused():
 
 
 def test_a_mutation_whose_text_is_gone_is_refused(monkeypatch: pytest.MonkeyPatch):
-    gone = replace(MUTATIONS["index_unchecked"], before="index_good.eq(2)")
+    gone = replace(MUTATIONS["index_unchecked"], before="good.eq(2)")
     monkeypatch.setitem(mutations.MUTATIONS, "index_unchecked", gone)
     message = (
         "text of mutation 'index_unchecked' must stand once in row_address.py, "
-        "not 0 times: 'index_good.eq(2)'"
+        "not 0 times: 'good.eq(2)'"
     )
     with refuses(message), mutated("index_unchecked"):
         pass

@@ -8,7 +8,15 @@ from ember_hw.compiler.backend.assemble import assemble_text
 from ember_hw.compiler.program import Callback, Operand, Patch
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError
-from ember_hw.isa import AluOperation, BoundSource, Event, Microcode, Source, disassemble
+from ember_hw.isa import (
+    AluOperation,
+    BoundSource,
+    Event,
+    Microcode,
+    Source,
+    StreamSource,
+    disassemble,
+)
 from ember_hw.isa import assemble as assemble_records
 
 CONFIG = AcceleratorConfig(name="test", traversal_units=3, data_width_bits=128)
@@ -50,9 +58,9 @@ def patches(body: str, record: str) -> set[Patch]:
     return {patch for patch in found if patch.record == record}
 
 
-def refused(body: str) -> str:
+def refused(body: str, config: AcceleratorConfig = CONFIG) -> str:
     with pytest.raises(AssemblyError) as raised:
-        assemble_text(program(body), CONFIG)
+        assemble_text(program(body), config)
     return str(raised.value)
 
 
@@ -67,12 +75,19 @@ def refused(body: str) -> str:
             "s0 to s0 + 8",
             {
                 "lower_source": Source.SLOT,
-                "lower_slot": 4,
                 "upper_source": BoundSource.LOWER_PLUS,
                 "upper_immediate": 8,
             },
         ),
-        ("0 to t0", {"upper_source": BoundSource.SLOT, "upper_slot": 4}),
+        ("0 to t0", {"upper_source": BoundSource.SLOT}),
+        (
+            "t0 to s0",
+            {
+                "lower_source": Source.SLOT,
+                "upper_source": BoundSource.SLOT,
+                "upper_export": 1,
+            },
+        ),
     ],
 )
 def test_bounds(bounds: str, expected: dict[str, int]) -> None:
@@ -98,48 +113,48 @@ def test_step_fits_its_field() -> None:
 
 
 ADDRESSES: list[tuple[str, dict[str, int], set[Patch]]] = [
-    ("a0[t1] : i32", {"signed": 1, "size": 2, "shift": 2}, set()),
-    ("a0[4 * t1 + 3] : i32", {"signed": 1, "size": 2, "shift": 4, "first": 12}, set()),
-    ("a5[t1] : f16", {"size": 1, "shift": 1}, set()),
-    ("a0[t1] : i32 {nontemporal}", {"signed": 1, "size": 2, "shift": 2, "hint": 1}, set()),
+    ("a0[t1] : i32", {"signed": 1, "size": 2, "induction": 1}, set()),
+    ("a0[1 * t1 + -3] : i32", {"signed": 1, "size": 2, "induction": 1, "first": -3}, set()),
+    ("a5[t1] : f16", {"size": 1, "induction": 1}, set()),
+    ("a0[t1] : i32 {nontemporal}", {"signed": 1, "size": 2, "induction": 1, "hint": 1}, set()),
+    ("a0[t1] : i32 {keep}", {"signed": 1, "size": 2, "induction": 1, "hint": 2}, set()),
+    ("a0[7] : i32", {"signed": 1, "size": 2, "first": 7}, set()),
     (
         "a0[t1 + a1] : i32",
-        {"signed": 1, "size": 2, "shift": 2},
-        {Patch("unit1.stream0", "first", "n", 4)},
+        {"signed": 1, "size": 2, "induction": 1},
+        {Patch("unit1.stream0", "first", "n")},
+    ),
+    (
+        "a0[2 * a1 + 5] : i32",
+        {"signed": 1, "size": 2},
+        {Patch("unit1.stream0", "first", "n", 2, 5)},
     ),
     (
         "a0[2 * a1 + t1] : i32",
-        {"signed": 1, "size": 2, "shift": 2},
-        {Patch("unit1.stream0", "first", "n", 8)},
+        {"signed": 1, "size": 2, "induction": 1},
+        {Patch("unit1.stream0", "first", "n", 2)},
     ),
-    ("a0[3 * 5 + t1] : i32", {"signed": 1, "size": 2, "shift": 2, "first": 60}, set()),
+    ("a0[3 * 5 + t1] : i32", {"signed": 1, "size": 2, "induction": 1, "first": 15}, set()),
     (
         "a0[s0 * 24 + t1] : i32",
-        {
-            "signed": 1,
-            "size": 2,
-            "shift": 2,
-            "second_enable": 1,
-            "second_slot": 4,
-            "second_pitch": 96,
-        },
+        {"signed": 1, "size": 2, "induction": 1, "outer_enable": 1, "outer_pitch": 24},
         set(),
     ),
     (
         "a2[s0 * a3 + t1] : f32",
-        {"size": 2, "shift": 2, "second_enable": 1, "second_slot": 4},
-        {Patch("unit1.stream0", "second_pitch", "tab.pitch", 4)},
+        {"size": 2, "induction": 1, "outer_enable": 1},
+        {Patch("unit1.stream0", "outer_pitch", "tab.pitch")},
     ),
     (
-        "a0[t1 * 2 + s1] : i32",
-        {"signed": 1, "size": 2, "shift": 3, "second_enable": 1, "second_slot": 5}
-        | {"second_pitch": 4},
+        "a0[t1 + s1] : i32",
+        {"signed": 1, "size": 2, "induction": 1, "outer_enable": 1, "outer_export": 1}
+        | {"outer_pitch": 1},
         set(),
     ),
     (
-        "a0[t0 * a1 + s0] : i32",
-        {"signed": 1, "size": 2, "shift": 2, "slot": 5, "second_enable": 1, "second_slot": 4},
-        {Patch("unit1.stream0", "second_pitch", "n", 4)},
+        "a0[t0 + 4] : i32",
+        {"signed": 1, "size": 2, "first": 4, "outer_enable": 1, "outer_pitch": 1},
+        set(),
     ),
 ]
 
@@ -147,18 +162,18 @@ ADDRESSES: list[tuple[str, dict[str, int], set[Patch]]] = [
 @pytest.mark.parametrize(("memory", "fields", "patched"), ADDRESSES)
 def test_addresses(memory: str, fields: dict[str, int], patched: set[Patch]) -> None:
     body = f"{UNITS} au.mem s2 on t1 = {memory}"
-    found = records(body)["unit1.stream0"]
     symbol = {"a0": "x", "a2": "tab", "a5": "half"}[memory[:2]]
-    if "slot" not in fields and "second_slot" not in fields:
-        assert found == {"enable": 1, **fields}
-    else:
-        # Which inherited slot depends on what else is exported.
-        for name, value in {"enable": 1, **fields}.items():
-            assert found[name] == value, name
+    assert records(body)["unit1.stream0"] == {"enable": 1, **fields}
     assert patches(body, "unit1.stream0") == patched | {
         Patch("unit1.stream0", "base", symbol),
-        Patch("unit1.stream0", "region_bytes", f"{symbol}.bytes"),
+        Patch("unit1.stream0", "elements", f"{symbol}.elements"),
     }
+
+
+_FORM = (
+    "address must be the unit's own value, plus at most one value from above times a constant, "
+    "plus a constant"
+)
 
 
 @pytest.mark.parametrize(
@@ -166,41 +181,71 @@ def test_addresses(memory: str, fields: dict[str, int], patched: set[Patch]) -> 
     [
         ("t1 * s0", "s0 must be scaled by a constant, not by t1"),
         ("s9", "s9 must be of a unit above to select an address, not of the same"),
-        (
-            "t1 * 3",
-            "address must be a value times a power of two, plus at most one value of a unit above "
-            "times a constant, plus a constant",
-        ),
-        (
-            "t1 * a1",
-            "address must be a value times a power of two, plus at most one value of a unit above "
-            "times a constant, plus a constant",
-        ),
-        (
-            "t1 * 65536",
-            "address must be a value times a power of two, plus at most one value of a unit above "
-            "times a constant, plus a constant",
-        ),
-        (
-            "7",
-            "address must be a value times a power of two, plus at most one value of a unit above "
-            "times a constant, plus a constant",
-        ),
-        (
-            "t1 + t1",
-            "address must be a value times a power of two, plus at most one value of a unit above "
-            "times a constant, plus a constant",
-        ),
+        ("t1 * 3", _FORM),
+        ("t1 * a1", _FORM),
+        ("t1 + t1", _FORM),
+        ("s0 + s1", _FORM),
         ("a1 * a3 + t1", "a1 must be scaled by an integer, not by a3"),
+        ("2 * a1 + a3", "constant of an address must hold 1 argument, not also a3"),
         (
-            "t1 + -1",
-            "field 'first' of record 'unit1.stream1' must be from 0 to 4294967295, not -4",
+            "s0 * 131072 + t1",
+            "field 'outer_pitch' of record 'unit1.stream1' must be from 0 to 131071, not 131072",
+        ),
+        (
+            "t1 + 2147483648",
+            "field 'first' of record 'unit1.stream1' must be from -2147483648 to 2147483647, "
+            "not 2147483648",
         ),
     ],
 )
 def test_addresses_without_a_record(address: str, problem: str) -> None:
     body = f"{UNITS} au.mem s9 on t1 = a0[t1] : i32 au.mem s2 on t1 = a0[{address}] : i32"
     assert refused(body) == f"au: 'au.mem s2 on t1': {problem}"
+
+
+def test_input_queue_takes_the_place_of_memory() -> None:
+    body = f"{UNITS} au.mem s2 on t1 = a0[t1] : i32 {{nontemporal, queue}}"
+    assert refused(body) == (
+        "au: 'au.mem s2 on t1': needs the input queue, config 'test' has 0 (limit input_queue)"
+    )
+    assembly = assemble_text(program(body), CONFIG.with_changes(input_queue=1))
+    assert assembly.microcode.get("unit1.stream0", "source") == StreamSource.QUEUE
+    assert [patch for patch in assembly.patches if patch.record == "unit1.stream0"] == [
+        Patch("unit1.stream0", "elements", "x.elements")
+    ]
+
+
+# Arguments of a request
+
+
+def test_arguments_of_a_request_are_inherited_values() -> None:
+    text = f"""au.program @p target "small" {{
+        {ARGUMENTS}
+        au.arg a6 "idx.first" : index {{request}}
+        au.arg a7 "B" : index {{request}}
+        au.arg a8 "never" : index {{request}}
+        au.arg a9 "off.first" : index {{request}}
+        au.tu t0 = 0 to a7 step 1
+        au.mem s0 on t0 = a0[t0 + a9] : i32
+        au.next s1 on t0 = s0
+        au.tu t1 under t0 = s0 to s1 step 1
+        au.mem s2 on t1 = a0[t1 + a6] : i32
+        au.push t1 ite id 1 (s2, a6)
+    }}"""
+    assembly = assemble_text(text, CONFIG)
+    found = {argument.symbol: argument.register for argument in assembly.arguments}
+    assert (found["B"], found["idx.first"], found["off.first"]) == (0, 1, 2)
+    assert found["never"] is None
+    assert found["n"] is None
+    microcode = assembly.microcode
+    assert not [patch for patch in assembly.patches if patch.field in ("first", "upper_immediate")]
+    unit0, outer = microcode.records["unit0"], microcode.records["unit0.stream0"]
+    assert (unit0["upper_source"], unit0["upper_export"]) == (BoundSource.SLOT, 0)
+    assert (outer["outer_export"], outer["outer_pitch"], outer["induction"]) == (2, 1, 1)
+    # idx.first, the second scalar, stays in 1; B and off.first make room for the bounds.
+    assert [unit0[f"export{i}"] for i in range(4)] == [2, 0, 4, 0]
+    assert [microcode.get("unit1", f"export{i}") for i in range(4)] == [2, 0, 0, 0]
+    assert microcode.get("unit1.stream0", "outer_export") == 1
 
 
 # ALU
@@ -212,10 +257,11 @@ def test_addresses_without_a_record(address: str, problem: str) -> None:
         ("add t1, 3", {"alu_immediate": 3}),
         ("mul 3, t1", {"alu_operation": AluOperation.MUL, "alu_immediate": 3}),
         ("sub t1, -1", {"alu_operation": AluOperation.SUB, "alu_immediate": -1}),
-        (
-            "shl t0, t1",
-            {"alu_operation": AluOperation.SHL, "alu_a_slot": 4, "alu_b_source": Source.SLOT},
-        ),
+        ("sub t1, t0", {"alu_operation": AluOperation.SUB, "alu_b_source": 1, "alu_b_slot": 3}),
+        ("sub t0, t1", {"alu_operation": AluOperation.RSUB, "alu_b_source": 1, "alu_b_slot": 3}),
+        ("sub 9, s2", {"alu_operation": AluOperation.RSUB, "alu_a_slot": 1, "alu_immediate": 9}),
+        ("shl t1, 4", {"alu_operation": AluOperation.MUL, "alu_immediate": 16}),
+        ("shl t1, 31", {"alu_operation": AluOperation.MUL, "alu_immediate": -(2**31)}),
         ("add t1, s2", {"alu_b_source": Source.SLOT, "alu_b_slot": 1}),
     ],
 )
@@ -231,13 +277,18 @@ def test_alu_takes_an_argument() -> None:
     assert Patch("unit1", "alu_immediate", "n") in patches(body, "unit1")
 
 
-@pytest.mark.parametrize(
-    ("operation", "found"), [("sub 1, t1", "1"), ("shl a1, t1", "a1"), ("add a1, 2", "a1")]
-)
-def test_alu_needs_a_value_on_the_left(operation: str, found: str) -> None:
-    name = operation.split()[0]
-    assert refused(f"{UNITS} au.alu s3 on t1 = {operation}") == (
-        f"au: 'au.alu s3 on t1': left operand of {name} must be a unit or stream, not {found}"
+@pytest.mark.parametrize("operands", ["add a1, 2", "sub t0, s0", "mul 3, t0", "shl t0, 2"])
+def test_alu_needs_a_value_of_its_unit(operands: str) -> None:
+    lhs, rhs = operands[4:].split(", ")
+    assert refused(f"{UNITS} au.alu s3 on t1 = {operands}") == (
+        f"au: 'au.alu s3 on t1': an operand must be t1 or a stream of it, not {lhs} and {rhs}"
+    )
+
+
+@pytest.mark.parametrize("distance", ["s0", "a1", "-1", "32"])
+def test_distance_of_a_shift_is_an_integer(distance: str) -> None:
+    assert refused(f"{UNITS} au.alu s3 on t1 = shl t1, {distance}") == (
+        f"au: 'au.alu s3 on t1': distance of shl must be an integer from 0 to 31, not {distance}"
     )
 
 
@@ -270,13 +321,14 @@ def test_dtype_of_next_and_alu() -> None:
 @pytest.mark.parametrize("operand", ["3", "a1"])
 def test_constants_are_not_pushed(operand: str) -> None:
     assert refused(f"{LOOKUPS} au.push t1 ite id 1 ({operand})") == (
-        f"au: 'au.push t1 ite': operand must be a unit, stream or row, not {operand}"
+        f"au: 'au.push t1 ite': operand must be a value or row, not {operand}"
     )
 
 
 def test_limit_of_scalars() -> None:
-    assert refused(f"{LOOKUPS} au.push t1 ite id 1 (s0, s1, s2, t1)") == (
-        "au: 'au.push t1 ite': needs scalar 3 for t1, config 'test' has 3 (limit bundle_scalars)"
+    body = f"{LOOKUPS} au.push t1 ite id 1 (s0, s1, s2) au.push t0 ite id 2 (s0, t0)"
+    assert refused(body, CONFIG.with_changes(bundle_scalars=3)) == (
+        "au: 'au.push t0 ite': needs scalar 3 for t0, config 'test' has 3 (limit bundle_scalars)"
     )
 
 

@@ -29,8 +29,14 @@ def test_whole_row() -> None:
     }
     assert patches(body, "row0") == {
         Patch("row0", "base", "tab"),
+        Patch("row0", "region_bytes", "tab.bytes"),
         Patch("row0", "rows", "tab.rows"),
     }
+
+
+def test_row_that_will_be_used_again() -> None:
+    body = f"{LOOKUPS} au.row r0 on t1 = a2[s2 * 32] len 20 : f32 {{keep}}"
+    assert records(f"{body} au.push t1 ite id 1 (r0)")["row0"]["hint"] == Hint.KEEP
 
 
 def test_row_of_arguments() -> None:
@@ -43,9 +49,54 @@ def test_row_of_arguments() -> None:
 def test_row_of_bytes_may_have_computed_shape() -> None:
     body = f"{LOOKUPS} au.row r0 on t1 = a4[s2 * s0] len s1 : i8 au.push t1 ite id 1 (r0)"
     found = records(body)["row0"]
-    assert found["pitch_source"] == found["length_source"] == Source.SLOT
-    exports = records(body)["unit1"]
-    assert exports[f"export{found['length_export']}"] > 3
+    # s0 and s1, the bounds, stay where unit 0 exports them; s2 takes the next number.
+    assert found == {
+        "events": 1 << 4,
+        "index_export": 2,
+        "pitch_source": Source.SLOT,
+        "length_source": Source.SLOT,
+        "length_export": 1,
+    }
+    assert records(body)["unit1"]["export2"] == 2
+
+
+#: Table t0 with descriptor s0, s1, s2, lookups t1.
+TABLES = """
+    au.tu t0 = 0 to a1 step 1
+    au.mem s0 on t0 = a0[t0] : i32
+    au.mem s1 on t0 = a0[t0 + 8] : i32
+    au.alu s2 on t0 = shl s1, 2
+    au.tu t1 under t0 = 0 to 9 step 1
+    au.mem s3 on t1 = a0[t1] : i32
+"""
+
+
+def test_table_of_computed_place_and_shape() -> None:
+    body = f"{TABLES} au.row r0 on t1 = a2[s3 * s2] at s0 rows s1 len s2 : f32 {{bytes}}"
+    body += " au.push t1 ite id 1 (r0)"
+    assert records(body)["row0"] == {
+        "events": 1 << 4,
+        "base_source": Source.SLOT,
+        "rows_source": Source.SLOT,
+        "rows_export": 1,
+        "pitch_source": Source.SLOT,
+        "pitch_export": 2,
+        "length_source": Source.SLOT,
+        "length_export": 2,
+        "index_export": 3,
+    }
+    assert patches(body, "row0") == {
+        Patch("row0", "base", "tab"),
+        Patch("row0", "region_bytes", "tab.bytes"),
+    }
+
+
+def test_constants_of_a_table_count_bytes_too() -> None:
+    body = f"{TABLES} au.row r0 on t1 = a2[s3 * a1] at s0 rows 7 len 24 : f32 {{bytes}}"
+    body += " au.push t1 ite id 1 (r0)"
+    found = records(body)["row0"]
+    assert (found["rows"], found["length"], found["index_export"]) == (7, 24, 1)
+    assert Patch("row0", "pitch", "n") in patches(body, "row0")
 
 
 def test_part_of_a_row() -> None:
@@ -57,7 +108,7 @@ def test_part_of_a_row() -> None:
         "length": 32,
         "offset_enable": 1,
         "offset_export": 1,
-        "offset_shift": 2,
+        "offset_size": 2,
         "clip": 80,
     }
 
@@ -65,7 +116,12 @@ def test_part_of_a_row() -> None:
 @pytest.mark.parametrize(
     ("units", "row", "problem"),
     [
-        (LOOKUPS, "a2[3 * a3] len 4", "row number must be a unit or stream, not 3"),
+        (LOOKUPS, "a2[3 * a3] len 4", "row number must be a value, not 3"),
+        (
+            LOOKUPS,
+            "a2[s2 * a3] at 4 len 4",
+            "distance of a table must be a value, not 4",
+        ),
         (
             LOOKUPS,
             "a2[s2 * s0] len 4",

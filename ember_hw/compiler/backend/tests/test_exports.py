@@ -1,14 +1,17 @@
-"""Values take their slots in text order and are handed down as far as they are read."""
+"""Values take their places in text order and are handed down as far as they are read."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ember_hw.compiler.backend.assemble import assemble_text
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError
 
-CONFIG = AcceleratorConfig(name="test", traversal_units=3, streams_per_unit=2, exports=3)
+CONFIG = AcceleratorConfig(
+    name="test", traversal_units=3, streams_per_unit=2, exports=3, bundle_scalars=3
+)
 ARGUMENTS = 'au.arg a0 "x" : memref<?xi32>\nau.arg a1 "n" : index\n'
 
 
@@ -37,18 +40,42 @@ def test_a_value_passes_through_the_units_between() -> None:
         ),
         CONFIG,
     ).microcode
-    # Slots: induction 0, streams 1 and 2, ALU 3, inherited 4 to 6.
+    # Own values: induction 1, streams 2 and 3, ALU 4; 0 keeps what is inherited.
     unit0, unit1, unit2 = (microcode.records[f"unit{k}"] for k in range(3))
-    # t0 is read by the ALU of t1, s0 and s1 are bounds.
-    assert [unit0[f"export{i}"] for i in range(3)] == [0, 1, 2]
-    assert (unit1["lower_slot"], unit1["upper_slot"]) == (5, 6)
+    # Scalars take the first numbers in the order of their push: t2, s2, s1. Until t2 and s2 exist
+    # their numbers serve t0, which t1 reads, and s0, its lower bound.
+    assert [unit0[f"export{i}"] for i in range(3)] == [2, 1, 3]
+    assert (unit1["lower_export"], unit1["upper_export"]) == (0, 2)
+    # Of the ALU's slots, induction is 0 and the inherited values begin at 3.
     assert (unit1["alu_a_slot"], unit1["alu_b_slot"]) == (0, 4)
-    # s1 is pushed below, s2 too; t0 and s0 end here.
-    assert [unit1[f"export{i}"] for i in range(2)] == [6, 3]
-    # At the leaf in order of definition: s1, s2, t2.
-    assert [unit2[f"export{i}"] for i in range(3)] == [4, 5, 0]
-    issue = microcode.records["issue"]
-    assert [issue[f"scalar{i}_export"] for i in range(3)] == [2, 1, 0]
+    assert [unit1[f"export{i}"] for i in range(3)] == [0, 4, 0]
+    assert [unit2[f"export{i}"] for i in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_many_exports_as_values_alive_are_enough(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels, values = range(4), range(2)
+    # The level whose exports are the last to hold each value; a stream of the next one reads it.
+    last = {(level, n): int(rng.integers(level, 4)) for level in levels for n in values}
+    config = CONFIG.with_changes(traversal_units=4, streams_per_unit=8, exports=16)
+    body = ""
+    for level in levels:
+        under = f" under t{level - 1}" if level else ""
+        body += f"au.tu t{level}{under} = 0 to 2 step 1\n"
+        for _, n in [value for value in last if value[0] == level]:
+            body += f"au.mem s{2 * level + n} on t{level} = a0[t{level}] : i32\n"
+        for number, (owner, n) in enumerate(v for v in last if last[v] == level - 1):
+            name = 100 + 10 * level + number
+            body += f"au.mem s{name} on t{level} = a0[t{level} + s{2 * owner + n}] : i32\n"
+    pushed = ", ".join(f"s{2 * owner + n}" for owner, n in last if last[owner, n] == 3)
+    body += f"au.push t3 ite id 1 ({pushed})"
+    alive = max(sum(owner <= k <= end for (owner, _), end in last.items()) for k in levels)
+    scalars = max(1, pushed.count("s"))
+    assemble_text(program(body), config.with_changes(exports=alive, bundle_scalars=scalars))
+    if alive > max(2, scalars):
+        fewer = config.with_changes(exports=alive - 1, bundle_scalars=scalars)
+        assert f"needs export {alive - 1} for " in refused(body, fewer)
 
 
 def test_source_of_the_next_value_is_stream_0() -> None:
@@ -57,7 +84,7 @@ def test_source_of_the_next_value_is_stream_0() -> None:
             """
             au.tu t0 = 0 to a1 step 1
             au.mem s0 on t0 = a0[t0] : i32
-            au.mem s1 on t0 = a0[t0 * 2] : i32
+            au.mem s1 on t0 = a0[t0 + 2] : i32
             au.next s2 on t0 = s1
             au.push t0 ite id 1 (s0, s1, s2)
             """
@@ -65,10 +92,10 @@ def test_source_of_the_next_value_is_stream_0() -> None:
         CONFIG,
     ).microcode
     assert microcode.get("unit0", "pair") == 1
-    shifts = [microcode.get(f"unit0.stream{s}", "shift") for s in range(2)]
-    assert shifts == [3, 2]
+    firsts = [microcode.get(f"unit0.stream{s}", "first") for s in range(2)]
+    assert firsts == [2, 0]
     exports = [microcode.get("unit0", f"export{i}") for i in range(3)]
-    assert exports == [2, 1, 3]
+    assert exports == [3, 2, 4]
 
 
 UNITS = """
@@ -107,9 +134,27 @@ def test_limit_of_alus() -> None:
 
 
 def test_limit_of_exports() -> None:
-    body = f"{UNITS} au.alu s2 on t0 = add t0, 1 au.push t0 ite id 1 (s0, s1, s2"
-    assemble_text(program(f"{body})"), CONFIG.with_changes(bundle_scalars=4))
-    config = CONFIG.with_changes(bundle_scalars=4)
-    assert refused(f"{body}, t0)", config) == (
-        "au: 'au.tu t0': needs export 3 for s2, config 'test' has 3 (limit exports)"
+    body = f"{UNITS} au.tu t1 under t0 = s0 to s1 step 1 au.push t1 ite id 1 (t0)"
+    assemble_text(program(body), CONFIG)
+    config = CONFIG.with_changes(exports=2, bundle_scalars=2)
+    assert refused(body, config) == (
+        "au: 'au.tu t0': needs export 2 for s1, config 'test' has 2 (limit exports)"
+    )
+
+
+def test_limit_of_arguments_of_a_request() -> None:
+    def text(count: int) -> str:
+        arguments = [f'au.arg a{n} "x{n}" : index {{request}}' for n in range(count)]
+        alus = [f"au.alu s{n} on t{n} = add t{n}, a{n}" for n in range(count)]
+        units = [f"au.tu t{n}{f' under t{n - 1}' if n else ''} = 0 to 2 step 1" for n in range(4)]
+        body = "\n".join([*arguments, *units, *alus])
+        return f'au.program @p target "test" {{ {body} }}'
+
+    config = CONFIG.with_changes(traversal_units=4)
+    registers = [a.register for a in assemble_text(text(3), config).arguments]
+    assert registers == [0, 1, 2]
+    with pytest.raises(AssemblyError) as raised:
+        assemble_text(text(4), config)
+    assert str(raised.value) == (
+        "au: 'au.arg a3': needs argument 3 of a request, config 'test' has 3 (limit exports)"
     )

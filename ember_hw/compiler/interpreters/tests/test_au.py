@@ -194,6 +194,46 @@ def test_row_outside_is_refused(
         row(*where)
 
 
+TABLE = """
+  au.arg a0 "m" : memref<?xf32>
+  au.arg a1 "at" : index {request}
+  au.arg a2 "rows" : index {request}
+  au.arg a3 "pitch" : index {request}
+  au.arg a4 "length" : index {request}
+  au.arg a5 "row" : index {request}
+  au.tu t0 = 0 to 1 step 1
+  au.row r0 on t0 = a0[a5 * a3] at a1 rows a2 len a4 : f32 {bytes, keep}
+  au.push t0 ite id 1 (r0)
+"""
+
+
+def table_row(row: int, at: int = 1, pitch: int = 12, length: int = 8) -> list[float]:
+    values = {"at": at, "rows": 2, "pitch": pitch, "length": length, "row": row}
+    target = np.full(4, -1, np.float32)
+    memory = np.arange(40, dtype=np.float32)
+    launch(TABLE, {"m": memory, **values}, target, compute=VECTORS)
+    return target.tolist()
+
+
+def test_table_lies_64_bytes_times_its_distance_from_the_base() -> None:
+    assert table_row(1) == [16 + 3, 16 + 4, 0, 0]
+    assert table_row(0, at=2, length=4) == [32, 0, 0, 0]
+
+
+@pytest.mark.parametrize("row", [2, -1])
+def test_index_is_a_row_of_its_table(row: int) -> None:
+    message = f"au.row r0: index must be from 0 to 1, not {row}"
+    with pytest.raises(IndexError, match=whole(message)):
+        table_row(row)
+
+
+@pytest.mark.parametrize("shape", [{"pitch": 14}, {"length": 14}])
+def test_bytes_are_whole_elements(shape: dict[str, int]) -> None:
+    message = "au.row r0: bytes must be a multiple of 4, an element, not 14"
+    with pytest.raises(CheckError, match=whole(message)):
+        table_row(0, **shape)
+
+
 ELEMENT = """
   au.arg a0 "m" : memref<?xindex>
   au.arg a1 "k" : index

@@ -10,8 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 from ember_hw.compiler.interpreters.microcode import execute
-from ember_hw.compiler.interpreters.tests.scalar_microcode import Scalar, Stopped, TooLong
-from ember_hw.config import AcceleratorConfig
+from ember_hw.compiler.interpreters.scalar_microcode import (
+    Scalar,
+    Stopped,
+    TooLongError,
+    UndefinedError,
+    Unknown,
+)
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.isa import ISA_VERSION, Event, Microcode, event_mask
 from ember_hw.registers import NO_UNIT, FaultCode
@@ -21,7 +27,13 @@ Regions = list[tuple[int, NDArray[np.uint8]]]
 
 DATA, DATA_BYTES, WIDE, TABLE, ROWS = 0x1000, 512, 0x2000, 0x8000, 8
 CONFIG = AcceleratorConfig(
-    name="test", data_width_bits=64, traversal_units=2, exports=2, max_burst_beats=8
+    name="test",
+    data_width_bits=64,
+    traversal_units=2,
+    exports=2,
+    bundle_scalars=1,
+    max_burst_beats=8,
+    input_queue=1,
 )
 
 
@@ -50,29 +62,29 @@ def random_program(rng: random.Random) -> Microcode:
         row_entries=number(1, 3),
         exports=number(2, 4),
         bundle_scalars=number(1, 2),
+        input_queue=1,
     )
     units = one(config.traversal_units, number(1, config.traversal_units))
-    inherited = config.streams_per_unit + 2
     last_slot, last_export = config.slots - 1, config.exports - 1
-    alu = inherited - 1
     records: Records = {}
     for k in range(units):
         record = {
             "enable": 1,
             "step": one(1, 1, 1, 2, 3),
             "lower_source": one(0, 0, 0, 0, 0, 1),
-            "lower_slot": number(inherited, last_slot),
+            "lower_export": number(0, last_export),
             "lower_immediate": one(0, 0, 1, -1),
-            "upper_source": one(2, 2, 2, 0, 0, 0, 1) if k else 0,
-            "upper_slot": number(inherited, last_slot),
+            "upper_source": one(2, 2, 2, 0, 0, 0, 1),
+            "upper_export": number(0, last_export),
             "upper_immediate": one(4, 5, 6, 7, 8, 2, 0),
             "alu_operation": number(0, 3),
-            "alu_a_slot": one(*(slot for slot in range(config.slots) if slot != alu)),
+            "alu_a_slot": number(0, config.streams_per_unit),
             "alu_b_source": number(0, 1),
-            "alu_b_slot": one(*(slot for slot in range(config.slots) if slot != alu)),
+            "alu_b_slot": number(0, last_slot),
             "alu_immediate": number(-3, 33),
         }
-        record |= {f"export{i}": number(0, last_slot) for i in range(config.exports)}
+        choices = config.streams_per_unit + 2
+        record |= {f"export{i}": number(0, choices) for i in range(config.exports)}
         for s in range(config.streams_per_unit):
             size = number(0, 3)
             base, region_bytes = rng.choice(
@@ -80,16 +92,16 @@ def random_program(rng: random.Random) -> Microcode:
             )
             records[f"unit{k}.stream{s}"] = {
                 "enable": one(1, 1, 0),
+                "source": one(0, 0, 1),
                 "size": size,
                 "signed": number(0, 1),
                 "base": base,
-                "region_bytes": region_bytes,
-                "first": number(1, 9) << size,
-                "slot": one(0, *range(inherited, config.slots)),
-                "shift": number(size, size + 1),
-                "second_enable": number(0, 1),
-                "second_slot": number(inherited, last_slot),
-                "second_pitch": number(0, 3) << size,
+                "elements": region_bytes >> size,
+                "first": number(1, 9),
+                "induction": one(1, 1, 0),
+                "outer_enable": number(0, 1),
+                "outer_export": number(0, last_export),
+                "outer_pitch": number(0, 3),
             }
         record["pair"] = records[f"unit{k}.stream0"]["enable"] and number(0, 1)
         records[f"unit{k}"] = record
@@ -98,7 +110,10 @@ def random_program(rng: random.Random) -> Microcode:
         records[f"row{r}"] = {
             "events": number(0, (1 << config.events) - 1) & number(0, (1 << config.events) - 1),
             "index_export": number(0, last_export),
-            "base": TABLE + 64 * one(2, 0),
+            "base": TABLE,
+            "region_bytes": 64 * one(ROWS, ROWS, ROWS - 1),
+            "base_source": one(*[0] * 5, 1),
+            "base_export": number(0, last_export),
             "pitch": one(bus_bytes, 64),
             "length_source": one(*[0] * 9, 1),
             "length": one(1, bus_bytes, 40, 64),
@@ -106,25 +121,23 @@ def random_program(rng: random.Random) -> Microcode:
             "rows": one(ROWS - 2, ROWS, 1 << 31),
         }
         if one(0, 0, 0, 0, 0, 0, 0, 1):
-            # A part: offsets in units of 16 bytes, aligned on both buses.
+            # A part: offsets in units of 8 bytes, unaligned on the wider bus where odd.
             part = {"offset_enable": 1, "offset_export": number(0, last_export)}
-            part |= {"offset_shift": 4, "clip": number(0, 64), "length": bus_bytes}
+            part |= {"offset_size": 3, "clip": number(0, 64), "length": bus_bytes}
             records[f"row{r}"] |= part
     records["issue"] = {"events": number(0, (1 << config.events) - 1)}
-    for i in range(config.bundle_scalars):
-        records["issue"][f"scalar{i}_export"] = number(0, last_export)
     return Microcode(config, records)
 
 
 def collect(
-    microcode: Microcode, regions: Regions, **limits: int
+    microcode: Microcode, regions: Regions, **options: Any
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[bytes], DeviceError | None]:
     """Return all bundles and rows, and the fault that ended the run."""
     bundles: list[tuple[int, tuple[int, ...]]] = []
     rows: list[bytes] = []
     part = b""
     try:
-        for chunk in execute(microcode, regions, **limits):
+        for chunk in execute(microcode, regions, **options):
             assert chunk.events.dtype == chunk.scalars.dtype == np.uint32
             assert chunk.row_beats.shape == (len(chunk.row_last), microcode.config.bus_bytes)
             for events, scalars in zip(chunk.events, chunk.scalars, strict=True):
@@ -146,27 +159,53 @@ def collect(
 def test_equals_the_scalar_interpreter(seed: int) -> None:
     rng = random.Random(seed)
     microcode, regions = random_program(rng), memory(seed)
+    requests = [
+        [rng.randint(-2, 6) for _ in range(rng.randint(0, microcode.config.exports))]
+        for _ in range(rng.choice([1, 1, 2, 5, 0]))
+    ]
+    few = np.random.default_rng(seed).integers(-1, 5, (400, LINE_BYTES // 8)).astype("<i8")
+    queue = few.view(np.uint8)
+    feeds = {(unit, stream): queue[unit + stream :] for unit in range(4) for stream in range(2)}
+    if rng.random() < 0.2:
+        feeds = {key: lines[:3] for key, lines in feeds.items()}
     chunk_tokens = rng.choice([1, 2, 7, 1 << 16])
-    scalar = Scalar(microcode, [(base, content.tobytes()) for base, content in regions])
+    scalar = Scalar(
+        microcode,
+        [(base, content.tobytes()) for base, content in regions],
+        requests=requests,
+        lines={key: [line.tobytes() for line in lines] for key, lines in feeds.items()},
+    )
     stopped: Stopped | None = None
     try:
         scalar.run()
     except Stopped as reason:
         stopped = reason
-    except TooLong:
+    except (TooLongError, UndefinedError):
         return
-    limits = {"chunk_tokens": chunk_tokens, "chunk_row_bytes": 64 * chunk_tokens}
-    bundles, rows, error = collect(microcode, regions, **limits)
+    bundles, rows, error = collect(
+        microcode,
+        regions,
+        requests=requests,
+        lines=feeds,
+        chunk_tokens=chunk_tokens,
+        chunk_row_bytes=64 * chunk_tokens,
+    )
     if stopped is None:
         assert error is None
-        assert bundles == scalar.bundles
+        assert len(bundles) == len(scalar.bundles)
         assert rows == scalar.rows
     else:
         assert error is not None
         found = (error.code, error.unit, error.stream, error.address)
-        assert found == (stopped.code, stopped.unit, stopped.stream, stopped.address)
-        assert bundles == scalar.bundles[: len(bundles)]
+        fault = stopped.fault
+        assert found == (fault.code, fault.unit, fault.stream, fault.address)
         assert rows == scalar.rows[: len(rows)]
+    for (events, scalars), (expected_events, expected) in zip(
+        bundles, scalar.bundles, strict=False
+    ):
+        assert events == expected_events
+        known = zip(scalars, expected, strict=True)
+        assert all(value == wanted for value, wanted in known if not isinstance(wanted, Unknown))
 
 
 # One test a fault, so that each is sure to be met.
@@ -175,18 +214,19 @@ def test_equals_the_scalar_interpreter(seed: int) -> None:
 def loop(**changes: dict[str, int]) -> Records:
     """Return a loop of 4 iterations that loads rows by index from DATA, with fields changed."""
     records: Records = {
-        "unit0": {"enable": 1, "step": 1, "upper_immediate": 4, "export0": 1},
+        "unit0": {"enable": 1, "step": 1, "upper_immediate": 4, "export0": 2},
         "unit0.stream0": {
             "enable": 1,
             "size": 3,
             "signed": 1,
             "base": DATA,
-            "region_bytes": 64,
-            "shift": 3,
+            "elements": 8,
+            "induction": 1,
         },
         "row0": {
             "events": event_mask([(Event.ITERATE, 0)], CONFIG),
             "base": TABLE,
+            "region_bytes": 64 * (ROWS + 8),
             "pitch": 64,
             "length": 64,
             "rows": ROWS,
@@ -208,35 +248,35 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
     "version": (
         loop(header={"version": ISA_VERSION + 1}),
         indices(),
-        (FaultCode.BAD_VERSION, 0, 0, 0),
+        (FaultCode.BAD_VERSION, NO_UNIT, 0, 0),
         "BAD_VERSION: the program's ISA version must be the hardware's; compile it again",
     ),
     "step": (
         loop(unit0={"step": 0}),
         indices(),
-        (FaultCode.ILLEGAL_MICROCODE, 0, 0, 0),
+        (FaultCode.ILLEGAL_MICROCODE, NO_UNIT, 0, 0),
         "ILLEGAL_MICROCODE: units must be enabled outermost first without a hole, "
-        "steps and row lengths be 1 or more",
+        "with steps of 1 or more",
     ),
     "stream": (
         loop(unit0={"upper_immediate": 9}),
         indices(),
-        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA + 64),
-        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0x1040): "
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, 8),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, element 0x8): "
         "a memory stream must read within its region",
     ),
     "before the region": (
         loop(unit0={"lower_immediate": -1}),
         indices(),
-        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA - 8),
-        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0xff8): "
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, 0xFFFF_FFFF),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, element 0xffffffff): "
         "a memory stream must read within its region",
     ),
     "pair": (
         loop(unit0={"upper_immediate": 8, "pair": 1}),
         indices(),
-        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, DATA + 64),
-        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, address 0x1040): "
+        (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, 8),
+        "STREAM_OUT_OF_BOUNDS (unit 0, stream 0, element 0x8): "
         "a memory stream must read within its region",
     ),
     "index": (
@@ -252,32 +292,66 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         "INDEX_OUT_OF_RANGE (row entry 0, index 0xffffffff): an index must be a row of its table",
     ),
     "part": (
-        loop(row0={"offset_enable": 1, "offset_shift": 3, "clip": 40, "length": 8}),
+        loop(row0={"offset_enable": 1, "offset_size": 3, "clip": 40, "length": 8}),
         indices(4, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 5),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x5): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+    ),
+    "no length": (
+        loop(row0={"length": 0}),
+        indices(4),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+    ),
+    "beyond the region": (
+        loop(row0={"region_bytes": 64 * 5 - 1}),
+        indices(3, 4),
+        (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
+        "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+    ),
+    "region of rows beyond the address width": (
+        loop(row0={"region_bytes": (1 << 40) - TABLE + 1}),
+        indices(3, 4),
+        (FaultCode.ADDRESS_OVERFLOW, NO_UNIT, 0, 3),
+        "ADDRESS_OVERFLOW (row entry 0, element or index 0x3): "
+        "a region must lie within the address width",
+    ),
+    "stream beyond the address width": (
+        loop(**{"unit0.stream0": {"base": (1 << 40) - 64, "first": 6, "elements": 20}}),
+        [((1 << 40) - 64, np.zeros(64, np.uint8)), *indices()],
+        (FaultCode.ADDRESS_OVERFLOW, 0, 0, 8),
+        "ADDRESS_OVERFLOW (unit 0, stream 0, element or index 0x8): "
+        "a region must lie within the address width",
+    ),
+    "input queue without a line": (
+        loop(**{"unit0.stream0": {"source": 1}}),
+        indices(),
+        (FaultCode.MEMORY_STALLED, NO_UNIT, 0, 0),
+        "MEMORY_STALLED: memory must answer within WATCHDOG cycles",
     ),
     "length": (
         loop(row0={"length_source": 1}),
         indices(4, 0),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "pitch that is no multiple of the bus width": (
         loop(row0={"pitch_source": 1}),
         indices(4, 5, 7),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "row longer than its pitch": (
         loop(row0={"pitch_source": 1}),
         indices(0, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie within the pitch",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
     ),
     "wide value": (
         loop(),
@@ -321,7 +395,6 @@ def test_fault(
         {"unit0": {"enable": 0}},
         {"unit0": {"enable": 0}, "unit1": {"enable": 1, "step": 1}},
         {"unit1": {"enable": 1}},
-        {"row0": {"length": 0}},
     ],
 )
 def test_illegal_microcode(changes: dict[str, Any]) -> None:
@@ -339,23 +412,84 @@ def test_undefined_microcode_is_refused() -> None:
 def test_an_earlier_fault_further_down_comes_first() -> None:
     # Unit 0 faults in its third iteration, unit 1 in the second: programs run depth first.
     records: Records = {
-        "unit0": {"enable": 1, "step": 1, "upper_immediate": 3},
-        "unit0.stream0": {"enable": 1, "base": DATA, "region_bytes": 2},
+        "unit0": {"enable": 1, "step": 1, "upper_immediate": 3, "export0": 1},
+        "unit0.stream0": {"enable": 1, "base": DATA, "elements": 2, "induction": 1},
         "unit1": {"enable": 1, "step": 1, "upper_immediate": 1},
-        "unit1.stream0": {"enable": 1, "base": DATA, "region_bytes": 1, "slot": 4},
+        "unit1.stream0": {"enable": 1, "base": DATA, "elements": 1},
     }
+    records["unit1.stream0"] |= {"outer_enable": 1, "outer_pitch": 7}
     *_, error = collect(Microcode(CONFIG, records), indices())
     assert error is not None
-    assert (error.unit, error.stream, error.address) == (1, 0, DATA + 1)
+    assert (error.unit, error.stream, error.address) == (1, 0, 7)
 
 
 def test_table_address_from_a_value() -> None:
-    records = loop(row0={"base_source": 1, "index_export": 1})
-    found = collect(Microcode(CONFIG, records), indices(TABLE >> 6, TABLE >> 6, 513, TABLE >> 6))
-    # Rows 0 to 3, the third from a table that begins a row later.
-    starts = [0, 64, 192, 192]
-    assert found[1] == [bytes(range(start, start + 64)) for start in starts]
+    records = loop(row0={"base_source": 1, "base_export": 0, "index_export": 1})
+    found = collect(Microcode(CONFIG, records), indices(0, 1, 6, 0), requests=[[9, 1]])
+    assert found[1] == [bytes(i % 256 for i in range(64 * n, 64 * n + 64)) for n in (1, 2, 7, 1)]
     assert found[2] is None
+
+
+def test_requests_run_one_after_another_with_their_arguments() -> None:
+    records: Records = {
+        "unit0": {"enable": 1, "step": 1, "lower_source": 1, "upper_source": 1, "upper_export": 1},
+        "issue": {"events": event_mask([(Event.ITERATE, 0)], CONFIG)},
+    }
+    records["unit0"]["export0"] = 1
+    bundles, _, error = collect(
+        Microcode(CONFIG, records), [], requests=[[3, 6], [5, 5], [0xFFFF_FFFF, 1]]
+    )
+    assert error is None
+    iterate, end = (event_mask([(event, 0)], CONFIG) for event in (Event.ITERATE, Event.END))
+    assert [events for events, _ in bundles] == [
+        *(iterate, iterate, iterate | end),
+        end,
+        *(iterate, iterate | end),
+    ]
+    defined = [scalars[0] for events, scalars in bundles if events & iterate]
+    assert defined == [3, 4, 5, 0xFFFF_FFFF, 0]
+    assert collect(Microcode(CONFIG, records), [], requests=[]) == ([], [], None)
+
+
+def test_input_queue_brings_a_line_at_each_change_and_each_request() -> None:
+    records = loop(
+        unit0={"pair": 1, "upper_immediate": 9, "export0": 2, "export1": 3},
+        row0={"events": 0},
+        **{"unit0.stream0": {"source": 1, "elements": 10}},
+    )
+    records["unit0"]["export1"] = CONFIG.streams_per_unit + 2
+    lines = np.arange(4 * 8).astype("<i8").view(np.uint8).reshape(4, 64)
+    for chunk_tokens in (1, 4, 1 << 16):
+        bundles, _, error = collect(
+            Microcode(CONFIG, records),
+            [],
+            requests=[(), ()],
+            lines={(0, 0): lines},
+            chunk_tokens=chunk_tokens,
+        )
+        assert error is None
+        # Elements 0 to 8 of two lines, then as many of the next two.
+        assert [scalars[0] for _, scalars in bundles] == [*range(9), *range(16, 25)]
+
+
+def test_arguments_are_32_bits_wide_and_no_more_than_exports() -> None:
+    microcode = Microcode(CONFIG, loop())
+    with pytest.raises(ValueError, match="arguments") as raised:
+        execute(microcode, [], requests=[(), (1, 2, 3)])
+    assert str(raised.value) == "arguments of request 1 must be at most 2, not 3"
+    for value in (1 << 32, -(1 << 31) - 1):
+        with pytest.raises(ValueError, match="argument") as raised:
+            execute(microcode, [], requests=[(0, value)])
+        text = f"argument 1 of request 0 must be 32 bits wide, not {value!r}"
+        assert str(raised.value) == text
+
+
+def test_lines_are_64_bytes() -> None:
+    with pytest.raises(ValueError, match="lines") as raised:
+        execute(Microcode(CONFIG, loop()), [], lines={(0, 1): np.zeros((2, 32), np.uint8)})
+    assert str(raised.value) == (
+        "lines of unit 0, stream 1 must be uint8 of shape (N, 64), not uint8 of shape (2, 32)"
+    )
 
 
 def test_chunks_stay_small() -> None:

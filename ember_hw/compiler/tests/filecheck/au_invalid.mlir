@@ -86,7 +86,7 @@ au.program @p target "small" {
   au.tu t0 = 0 to a2 step 1
   au.mem s0 on t0 = a0[t0] : index {volatile}
 }
-// CHECK: error: {{.*}}: attribute of the record must be nontemporal, not volatile
+// CHECK: error: {{.*}}: attribute of the record must be nontemporal or keep or queue, not volatile
 
 // -----
 
@@ -523,3 +523,102 @@ au.program @p target "small" {
   
 }
 // CHECK: error: 'au.program' ({{.*}}): number of root units of an au.program must be 1, not 0
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.arg a3 "idx" : memref<?xindex> {request}
+}
+// CHECK: error: 'au.arg' ({{.*}}): type of a request's argument must be index, not a memref
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.arg a3 "B" : index {queue}
+}
+// CHECK: error: {{.*}}: attribute of the record must be request, not queue
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.mem s0 on t0 = a0[t0] : index {nontemporal, keep}
+}
+// CHECK: error: 'au.mem' ({{.*}}): hint of a stream must be nontemporal or keep, not both
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2] len a2 : f32 {queue}
+}
+// CHECK: error: {{.*}}: attribute of the record must be bytes or nontemporal or keep, not queue
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2] len a2 : f32 {keep, nontemporal}
+}
+// CHECK: error: 'au.row' ({{.*}}): hint of a stream must be nontemporal or keep, not both
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2 + t0] len 4 clip t0 to a2 : f32 {bytes}
+}
+// CHECK: error: 'au.row' ({{.*}}): row in bytes must be a whole row, not one with an offset or clip
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2] at r1 len a2 : f32
+}
+// CHECK: error: 'au.row' ({{.*}}): table of a row must be tN, sN, aN or an integer, not r1
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2] rows r1 len a2 : f32
+}
+// CHECK: error: 'au.row' ({{.*}}): rows of a row's table must be tN, sN, aN or an integer, not r1
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.arg a1 "tab" : memref<?x?xf32>
+  au.arg a2 "D" : index
+  au.tu t0 = 0 to a2 step 1
+  au.row r0 on t0 = a1[t0 * a2] at s7 len a2 : f32
+}
+// CHECK: error: 'au.program' ({{.*}}): au.row r0 on t0: slot must be defined above, not s7

@@ -41,6 +41,22 @@ au.program @fixed_bags target "small" {
   au.push t1 beg id 1 (t0, 5)
   au.push t1 ite id 2 (s1)
 }
+au.program @tables_of_requests target "small" {
+  au.arg a0 "off" : memref<?xi32>
+  au.arg a1 "idx" : memref<?xi32>
+  au.arg a2 "tables" : memref<?xf32>
+  au.arg a3 "shape" : memref<?xi32>
+  au.arg a4 "B" : index {request}
+  au.arg a5 "off.first" : index {request}
+  au.tu t0 = 0 to a4 step 1
+  au.mem s0 on t0 = a0[t0 + a5] : i32 {queue}
+  au.mem s1 on t0 = a3[t0] : i32 {keep}
+  au.tu t1 under t0 = 0 to 4 step 1
+  au.mem s2 on t1 = a1[t1] : i32 {nontemporal, queue}
+  au.row r0 on t1 = a2[s2 * s1] at s0 rows 9 len s1 : f32 {bytes, keep}
+  au.row r1 on t1 = a2[s2 * 8] rows s1 len 4 : f32 {nontemporal}
+  au.push t1 ite id 1 (r0, r1)
+}
 
 // CHECK: builtin.module {
 // CHECK-NEXT:   au.program @eb_sum_O3 target "small" {
@@ -84,6 +100,22 @@ au.program @fixed_bags target "small" {
 // CHECK-NEXT:     au.push t1 beg id 1 (t0, 5)
 // CHECK-NEXT:     au.push t1 ite id 2 (s1)
 // CHECK-NEXT:   }
+// CHECK-NEXT:   au.program @tables_of_requests target "small" {
+// CHECK-NEXT:     au.arg a0 "off" : memref<?xi32>
+// CHECK-NEXT:     au.arg a1 "idx" : memref<?xi32>
+// CHECK-NEXT:     au.arg a2 "tables" : memref<?xf32>
+// CHECK-NEXT:     au.arg a3 "shape" : memref<?xi32>
+// CHECK-NEXT:     au.arg a4 "B" : index {request}
+// CHECK-NEXT:     au.arg a5 "off.first" : index {request}
+// CHECK-NEXT:     au.tu t0 = 0 to a4 step 1
+// CHECK-NEXT:     au.mem s0 on t0 = a0[t0 + a5] : i32 {queue}
+// CHECK-NEXT:     au.mem s1 on t0 = a3[t0] : i32 {keep}
+// CHECK-NEXT:     au.tu t1 under t0 = 0 to 4 step 1
+// CHECK-NEXT:     au.mem s2 on t1 = a1[t1] : i32 {nontemporal, queue}
+// CHECK-NEXT:     au.row r0 on t1 = a2[s2 * s1] at s0 rows 9 len s1 : f32 {bytes, keep}
+// CHECK-NEXT:     au.row r1 on t1 = a2[s2 * 8] rows s1 len 4 : f32 {nontemporal}
+// CHECK-NEXT:     au.push t1 ite id 1 (r0, r1)
+// CHECK-NEXT:   }
 // CHECK-NEXT: }
 
 // GENERIC: "au.program"() <{sym_name = "eb_sum_O3", target = "small"}> ({
@@ -94,3 +126,6 @@ au.program @fixed_bags target "small" {
 // GENERIC: "au.row"() <{row = #au.slot<r0>, unit = #au.slot<t1>, base = #au.slot<a2>, index = #au.slot<s2>, pitch = #au.slot<a5>, length = #au.slot<a4>, element_type = f32}> : () -> ()
 // GENERIC: "au.push"() <{unit = #au.slot<t1>, event = #dlc<op_type ite>, id = 2 : i64, values = [#au.slot<r0>]}> : () -> ()
 // GENERIC: "au.alu"() <{stream = #au.slot<s3>, unit = #au.slot<t0>, operation = #au<alu_op add>, lhs = #au.slot<t0>, rhs = #au.slot<1>}> : () -> ()
+// GENERIC: "au.arg"() <{argument = #au.slot<a4>, symbol = "B", type = index, request}> : () -> ()
+// GENERIC: "au.mem"() <{stream = #au.slot<s2>, unit = #au.slot<t1>, base = #au.slot<a1>, index = #au.slot<t1>, element_type = i32, nontemporal, queue}> : () -> ()
+// GENERIC: "au.row"() <{row = #au.slot<r0>, unit = #au.slot<t1>, base = #au.slot<a2>, index = #au.slot<s2>, pitch = #au.slot<s1>, length = #au.slot<s1>, element_type = f32, table = #au.slot<s0>, rows = #au.slot<9>, bytes, keep}> : () -> ()

@@ -1,0 +1,329 @@
+"""A traversal unit of the microcode interpreter, with its streams and its ALU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.interpreters.microcode_memory import Memory
+from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
+from ember_hw.config import LINE_BYTES
+from ember_hw.errors import DeviceError
+from ember_hw.isa import (
+    AluOperation,
+    BoundSource,
+    Event,
+    Microcode,
+    Source,
+    StreamSource,
+    event_bit,
+)
+from ember_hw.registers import NO_UNIT, FaultCode
+
+_INT32 = np.iinfo(np.int32)
+_LOW_WORD = (1 << 32) - 1
+
+
+@dataclass
+class _Live:
+    """What a unit's streams and ALU read of its iterations: N of them, in order.
+
+    Attributes
+    ----------
+    induction : int32 (N,)
+    inherited : list of int32 (N,)
+    tokens : int (N,)
+        Number of each one's token.
+    requests : int64 (N,), optional
+        Number of each one's request, where a stream is fed by the input queue.
+    """
+
+    induction: NDArray[np.int32]
+    inherited: list[NDArray[np.int32]]
+    tokens: NDArray[np.intp]
+    requests: NDArray[np.int64] | None
+
+
+@dataclass
+class _Loaded:
+    """What the input queue brought: a value for each load, and whether its line was missing."""
+
+    values: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+
+
+class _LineQueue:
+    """The lines that the input queue brings to one stream."""
+
+    def __init__(self, lines: NDArray[np.uint8]) -> None:
+        self.lines = len(lines)
+        flat = np.ascontiguousarray(lines).reshape(-1)
+        self.memory = Memory([(0, flat)], bus_bytes=LINE_BYTES)
+        self.request = self.line = self.taken = 0
+
+    def load(
+        self,
+        elements: NDArray[np.int64],
+        requests: NDArray[np.int64],
+        size_log2: int,
+        is_signed: bool,
+    ) -> _Loaded:
+        """Load elements in order; requests count from 1."""
+        if not len(elements):
+            return _Loaded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
+        offsets = elements << size_log2
+        line = offsets // LINE_BYTES
+        changes = np.empty(len(line), np.bool_)
+        changes[0] = line[0] != self.line or requests[0] != self.request
+        changes[1:] = (line[1:] != line[:-1]) | (requests[1:] != requests[:-1])
+        taken = self.taken + np.cumsum(changes)
+        self.request, self.line = int(requests[-1]), int(line[-1])
+        self.taken = int(taken[-1])
+        addresses = (taken - 1) * LINE_BYTES + offsets % LINE_BYTES
+        return _Loaded(self.memory.load(addresses, size_log2, is_signed), taken > self.lines)
+
+
+class Unit:
+    """Turns the tokens of the unit above into its own.
+
+    Parameters
+    ----------
+    microcode : Microcode
+    level : int
+    memory : Memory
+    lines : mapping of (unit, stream) to uint8 (N, 64)
+        What the input queue brings.
+    chunk_tokens : int
+        Tokens worked on at a time.
+    """
+
+    def __init__(
+        self,
+        microcode: Microcode,
+        level: int,
+        memory: Memory,
+        lines: Mapping[tuple[int, int], NDArray[np.uint8]],
+        chunk_tokens: int,
+    ) -> None:
+        config = microcode.config
+        self.level, self.memory, self.chunk = level, memory, chunk_tokens
+        self.record = microcode.records[f"unit{level}"]
+        self.address_width_bits = config.address_width_bits
+        self.streams = [
+            microcode.records[f"unit{level}.stream{s}"] for s in range(config.streams_per_unit)
+        ]
+        self.exports = [self.record[f"export{i}"] for i in range(config.exports)]
+        self.own = [np.uint32(1 << event_bit(event, level, config)) for event in Event]
+        self.rides_first = np.uint32(0)
+        self.rides_last = np.uint32(0)
+        for above in range(level):
+            begin, iterate, end = (1 << event_bit(event, above, config) for event in Event)
+            self.rides_first |= np.uint32(begin | iterate)
+            self.rides_last |= np.uint32(end)
+        self.request_begins = np.uint32(1 << event_bit(Event.BEGIN, 0, config))
+        self.requests = 0
+        no_lines = np.zeros((0, LINE_BYTES), np.uint8)
+        self.queues = {
+            s: _LineQueue(lines.get((level, s), no_lines))
+            for s, stream in enumerate(self.streams)
+            if stream["enable"] and stream["source"] == StreamSource.QUEUE
+        }
+
+    def run(self, batches: Iterator[Tokens]) -> Iterator[Tokens]:
+        """Turn tokens of the unit above into tokens of this one; raise at the first fault."""
+        for parents in batches:
+            lower, upper = self._bounds(parents.values)
+            step = self.record["step"]
+            trips = np.where(parents.iterates, np.maximum((upper - lower + step - 1) // step, 0), 0)
+            children = np.maximum(trips, 1)
+            if not len(children):  # the unit above stopped at its first token, or has no request
+                continue
+            ends = np.cumsum(children)
+            for start in range(0, int(ends[-1]), self.chunk):
+                stop = min(start + self.chunk, int(ends[-1]))
+                first = int(np.searchsorted(ends, start, side="right"))
+                last = int(np.searchsorted(ends, stop - 1, side="right"))
+                counts = children[first : last + 1].copy()
+                counts[0] = ends[first] - start
+                counts[-1] -= ends[last] - stop
+                parent = np.repeat(np.arange(first, last + 1), counts)
+                ordinal = np.arange(start, stop) - (ends - children)[parent]
+                tokens, error = self._tokens(
+                    parents, parent, ordinal, lower=lower, trips=trips, children=children
+                )
+                yield tokens
+                if error is not None:
+                    raise error
+
+    def _bounds(
+        self, inherited: list[NDArray[np.int32]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        get = self.record
+        shape = inherited[0].shape
+        if get["lower_source"] == Source.SLOT:
+            lower = inherited[get["lower_export"]].astype(np.int64)
+        else:
+            lower = np.full(shape, get["lower_immediate"], np.int64)
+        if get["upper_source"] == BoundSource.SLOT:
+            upper = inherited[get["upper_export"]].astype(np.int64)
+        elif get["upper_source"] == BoundSource.LOWER_PLUS:
+            upper = lower + get["upper_immediate"]
+        else:
+            upper = np.full(shape, get["upper_immediate"], np.int64)
+        return lower, upper
+
+    def _tokens(
+        self,
+        parents: Tokens,
+        parent: NDArray[np.intp],
+        ordinal: NDArray[np.int64],
+        *,
+        lower: NDArray[np.int64],
+        trips: NDArray[np.int64],
+        children: NDArray[np.int64],
+    ) -> tuple[Tokens, DeviceError | None]:
+        """Return the tokens before the first fault, and the fault."""
+        is_first = ordinal == 0
+        is_last = ordinal == children[parent] - 1
+        entered = parents.iterates[parent]
+        iterates = trips[parent] > 0
+        above, zero = parents.events[parent], np.uint32(0)
+        begin, iterate, end = self.own
+        events = np.where(is_first, above & self.rides_first, zero)
+        events |= np.where(is_last, above & self.rides_last, zero)
+        events |= np.where(is_first & entered, begin, zero)
+        events |= np.where(is_last & entered, end, zero)
+        events |= np.where(iterates, iterate, zero)
+        requests = None
+        if self.queues:
+            requests = self.requests + np.cumsum((events & self.request_begins) != 0)
+            self.requests = int(requests[-1])
+
+        inherited = [value[parent] for value in parents.values]
+        first_fault = FirstFault(len(parent))
+        induction = (lower[parent] + ordinal * self.record["step"]).astype(np.int32)
+        tokens = np.flatnonzero(iterates)
+        if len(tokens) == len(parent):
+            own = self._values(_Live(induction, inherited, tokens, requests), first_fault)
+        else:
+            here = [value[tokens] for value in inherited]
+            of_live = None if requests is None else requests[tokens]
+            live = _Live(induction[tokens], here, tokens, of_live)
+            own = [np.zeros(len(parent), np.int32) for _ in range(len(self.streams) + 2)]
+            for spread, value in zip(own, self._values(live, first_fault), strict=True):
+                spread[tokens] = value
+        exports = [
+            own[choice - 1] if choice else kept
+            for choice, kept in zip(self.exports, inherited, strict=True)
+        ]
+        return Tokens(events, iterates, exports).first(first_fault.token), first_fault.error
+
+    def _values(self, live: _Live, first_fault: FirstFault) -> list[NDArray[np.int32]]:
+        """Return the unit's own values: induction value, streams, ALU."""
+        streams = range(len(self.streams))
+        elements = [self._elements(s, live, live.induction) for s in streams]
+        ahead = live.induction + np.int32(self.record["step"])
+        following = self._elements(0, live, ahead) if self.record["pair"] else None
+
+        own = [live.induction]
+        next_popped = None
+        for s in streams:
+            popped = None
+            if s in self.queues:
+                popped, next_popped_here = self._pop(s, live, elements[s], following)
+                next_popped = next_popped_here if s == 0 else next_popped
+            if self.streams[s]["enable"]:
+                own.append(self._load(s, live, elements[s], popped, first_fault))
+            else:
+                own.append(np.zeros(len(live.tokens), np.int32))
+        if following is None:
+            return [*own, self._compute(own, live.inherited)]
+        return [*own, self._load(0, live, following, next_popped, first_fault)]
+
+    def _elements(
+        self, number: int, live: _Live, induction: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Return the element number of each load of a stream."""
+        get = self.streams[number]
+        elements = np.full(len(induction), get["first"], np.int64)
+        if get["induction"]:
+            elements += induction
+        if get["outer_enable"]:
+            elements += live.inherited[get["outer_export"]].astype(np.int64) * get["outer_pitch"]
+        return elements
+
+    def _pop(
+        self,
+        number: int,
+        live: _Live,
+        elements: NDArray[np.int64],
+        following: NDArray[np.int64] | None,
+    ) -> tuple[_Loaded, _Loaded | None]:
+        """Read the input queue; where stream 0 loads ahead, the loads alternate."""
+        assert live.requests is not None
+        get, queue = self.streams[number], self.queues[number]
+        size_log2, is_signed = get["size"], bool(get["signed"])
+        if number or following is None:
+            return queue.load(elements, live.requests, size_log2, is_signed), None
+        both = np.stack([elements, following], axis=1).reshape(-1)
+        loaded = queue.load(both, np.repeat(live.requests, 2), size_log2, is_signed)
+        now, ahead = slice(0, None, 2), slice(1, None, 2)
+        return (
+            _Loaded(loaded.values[now], loaded.missing[now]),
+            _Loaded(loaded.values[ahead], loaded.missing[ahead]),
+        )
+
+    def _load(
+        self,
+        number: int,
+        live: _Live,
+        elements: NDArray[np.int64],
+        popped: _Loaded | None,
+        first_fault: FirstFault,
+    ) -> NDArray[np.int32]:
+        """Return a stream's values: what was popped, or else what memory holds."""
+        get, size_log2 = self.streams[number], self.streams[number]["size"]
+        is_outside = (elements < 0) | (elements >= get["elements"])
+        where = (self.level, number)
+
+        def note(code: FaultCode, is_bad: NDArray[np.bool_], what: NDArray[np.int64]) -> None:
+            first_fault.note(code, *where, is_bad & ~is_outside, live.tokens, what)
+
+        outside = FaultCode.STREAM_OUT_OF_BOUNDS
+        first_fault.note(outside, *where, is_outside, live.tokens, elements & _LOW_WORD)
+        addresses = get["base"] + (elements << size_log2)
+        overflows = addresses >> self.address_width_bits != 0
+        note(FaultCode.ADDRESS_OVERFLOW, overflows, elements)
+        if popped is None:
+            unmapped = self.memory.find(addresses, 1 << size_log2) < 0
+            note(FaultCode.READ_DECODE_ERROR, unmapped & ~overflows, addresses)
+            loaded = self.memory.load(addresses, size_log2, bool(get["signed"]))
+        else:
+            loaded = popped.values
+            nowhere = np.zeros(len(loaded), np.int64)
+            missing = popped.missing & ~is_outside
+            first_fault.note(FaultCode.MEMORY_STALLED, NO_UNIT, 0, missing, live.tokens, nowhere)
+        is_wide = (loaded < _INT32.min) | (loaded > _INT32.max)
+        note(FaultCode.VALUE_TOO_WIDE, is_wide, loaded & _LOW_WORD)
+        return loaded.astype(np.int32)
+
+    def _compute(
+        self, own: list[NDArray[np.int32]], inherited: list[NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
+        get = self.record
+        a = own[get["alu_a_slot"]]
+        b = [*own, *inherited][get["alu_b_slot"]]
+        if get["alu_b_source"] == Source.IMMEDIATE:
+            b = np.full(a.shape, get["alu_immediate"], np.int32)
+        match AluOperation(get["alu_operation"]):
+            case AluOperation.ADD:
+                return a + b
+            case AluOperation.SUB:
+                return a - b
+            case AluOperation.MUL:
+                return a * b
+            case AluOperation.RSUB:
+                return b - a

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from amaranth.lib.wiring import Out
+
+from ember_hw.rtl import axi, flat_ports
+from ember_hw.rtl.tests.harness import CONFIG
+
+FULL = CONFIG.with_changes(memory_ports=2, index_port_bits=64, input_queue=1)
+
+
+def test_one_memory_port_has_no_number():
+    assert flat_ports.memory_prefixes(CONFIG) == ["m_axi"]
+    assert flat_ports.memory_prefixes(FULL) == ["m_axi0", "m_axi1"]
+
+
+def test_names_and_directions_are_those_of_the_signature():
+    members = flat_ports.flat_members("m_axi3", axi.ReadSignature(CONFIG))
+    assert members["m_axi3_arvalid"].flow is Out
+    assert members["m_axi3_rdata"].flow is not Out
+    assert set(members) == {f"m_axi3_{name}" for name in axi.ReadSignature(CONFIG).members}
+
+
+def test_a_queues_port_of_a_unit_has_its_number_before_the_signal():
+    one, third = flat_ports.queue_members(FULL), flat_ports.queue_members(FULL, "2")
+    assert next(iter(third)) == "m_axis_bundle2_tdata"
+    assert [name.replace("2_", "_") for name in third] == list(one)
