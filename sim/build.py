@@ -22,6 +22,7 @@ from .verilator import Verilator, find_verilator
 LIBRARY_NAME = "model.so"
 
 _SOURCES = Path(__file__).resolve().parent
+_COVERAGE = _SOURCES / "coverage" / "write_coverage.cpp"
 _VERILOG = "access_unit.v"
 _MAKE = ("make", "-C", "objects", "-f", f"V{_TOP}.mk")
 _LOG_LINES_SHOWN = 40
@@ -140,6 +141,7 @@ def build_model(
     *,
     optimise: bool = True,
     trace: bool = False,
+    coverage: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
     """Return the shared library of this Verilog, from the cache or freshly compiled.
@@ -155,6 +157,9 @@ def build_model(
         costs a third more again, and its gain is too small to measure.)
     trace : bool
         Build in VCD tracing, which costs speed even while no trace is open.
+    coverage : bool
+        Build in the counting of lines and toggles, which costs much speed; the library then has
+        ``ember_write_coverage(path)``, for the model that was called last.
     progress : callable, optional
         Told in a sentence what a cold build does next.
 
@@ -178,12 +183,14 @@ def build_model(
     }
     harness |= {f"{_TOP}.v": top_verilog(shape), "pins.hpp": pins_header(shape)}
     memories = build_memories(progress) / ARCHIVE_NAME
-    verilate = _verilate(verilator, trace=trace, shape=shape)
+    if coverage:
+        harness[_COVERAGE.name] = _COVERAGE.read_text()
+    verilate = _verilate(verilator, trace=trace, coverage=coverage, shape=shape)
     make = [*_MAKE, f"OPT_FAST={'-O2' if optimise else '-O1'}", "OPT_SLOW=-O0"]
 
     def build(draft: Path) -> None:
         report = progress or (lambda _: None)
-        runtime = _build_runtime(verilator, trace=trace, report=report)
+        runtime = _build_runtime(verilator, trace=trace, coverage=coverage, report=report)
         (draft / _VERILOG).write_text(verilog_text)
         (draft / "harness" / "memories").mkdir(parents=True)
         for name, text in harness.items():
@@ -210,9 +217,11 @@ def build_model(
     return build_once(cache_folder() / "models" / key, build) / LIBRARY_NAME
 
 
-def _build_runtime(verilator: Verilator, *, trace: bool, report: Callable[[str], None]) -> Path:
+def _build_runtime(
+    verilator: Verilator, *, trace: bool, coverage: bool, report: Callable[[str], None]
+) -> Path:
     """Return Verilator's runtime as a library, compiled once for all models of this machine."""
-    verilate = _verilate(verilator, trace=trace)
+    verilate = _verilate(verilator, trace=trace, coverage=coverage)
 
     def build(draft: Path) -> None:
         report("compiling Verilator's runtime")
@@ -235,7 +244,9 @@ def _build_runtime(verilator: Verilator, *, trace: bool, report: Callable[[str],
     return build_once(cache_folder() / "runtime" / _key(verilator, *verilate), build) / "runtime.a"
 
 
-def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = None) -> list[str]:
+def _verilate(
+    verilator: Verilator, *, trace: bool, coverage: bool, shape: ModelShape | None = None
+) -> list[str]:
     """Return the command that turns the Verilog in the current folder into C++ and a makefile.
 
     With a shape, the makefile compiles the harness too and links a shared library.
@@ -247,6 +258,7 @@ def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = N
         *("--cc", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-Mdir", "objects"),
         *("--x-initial", "unique", "--assert", "-O3", "--output-split", "15000"),
         *(("--trace-vcd",) if trace else ()),
+        *(("--coverage-line", "--coverage-toggle") if coverage else ()),
         _VERILOG,
     ]
     if shape is not None:
@@ -254,6 +266,7 @@ def _verilate(verilator: Verilator, *, trace: bool, shape: ModelShape | None = N
         flags += [f"-DEMBER_{name}={value}" for name, value in widths.items()]
         command += [f"harness/{name}" for name in ("lint.vlt", f"{_TOP}.v", "harness.cpp")]
         command += ["-Wno-fatal", "-Werror-WIDTHEXPAND", "-Werror-WIDTHTRUNC", "-Werror-PINMISSING"]
+        command += [f"harness/{_COVERAGE.name}"] if coverage else []
         command += ["--exe", "-o", f"../{LIBRARY_NAME}", "-LDFLAGS", "-shared"]
     return [*command, "-CFLAGS", " ".join(flags)]
 

@@ -268,7 +268,7 @@ def _ulx3s_sdram() -> DramMemory:
 
 def _hbm2_pc() -> DramMemory:
     timing = DramTiming(
-        burst=2, cl=13, trcd=13, trp=13, tras=31, trc=44, trtp=5, trrd_s=4, trrd_l=6, tfaw=27,
+        burst=2, cl=13, trcd=13, trp=13, tras=31, trc=44, trtp=5, trrd_s=4, trrd_l=6, tfaw=22,
         tccd_s=2, tccd_l=4, trfc=234, trefi=3510,
     )  # fmt: skip
     return DramMemory(
@@ -284,9 +284,9 @@ def _hbm2_pc() -> DramMemory:
         back_cycles=10,
         dual_command_bus=True,
         source=(
-            "one pseudo-channel of a 4-high HBM2 stack (AMD PG276) at 1800 Mb/s, tFAW 30 ns, bank "
-            "groups interleaved at 32 bytes; the controller's cycles are assumed: a lone read "
-            "takes 120 ns"
+            "one pseudo-channel of a 4-high HBM2 stack (AMD PG276) at 1800 Mb/s, bank groups "
+            "interleaved at 32 bytes; tFAW fitted to random reads on a card (AMD XD099); the "
+            "controller's cycles are assumed: a lone read takes 120 ns"
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_uint32, c_uint64
+from ctypes import byref, c_uint32
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from ember_hw.errors import ToolError
 
 from .c_interface import (
-    FAILED,
     AccessStruct,
-    ChannelCountersStruct,
-    CountersStruct,
     OutputStruct,
     RunStruct,
     load_library,
     shape_of,
     sink_struct,
 )
-from .memory_library import COMMAND_DTYPE, READ_DTYPE, memory_struct
+from .counted_model import CountedModel
+from .memory_library import memory_struct
 from .options import IdealMemory, IdealSink, Memory, Sink
 from .regions import check_region
 from .results import (
@@ -52,7 +50,7 @@ __all__ = [
 _RESPONSES = ("OKAY", "EXOKAY", "SLVERR", "DECERR")
 
 
-class VerilatorModel:
+class VerilatorModel(CountedModel):
     """Simulated access units with their memories and sinks.
 
     Parameters
@@ -342,56 +340,6 @@ class VerilatorModel:
         )
         return RunResult(RunState(state), tuple(outputs), self._run.cycles)
 
-    def counters(self) -> Counters:
-        """Return what was counted since the model was opened or `clear_counters` was called."""
-        struct = CountersStruct()
-        by_id = (c_uint64 * (1 << max(self.shape.id_bits, self.shape.index_id_bits)))()
-        self._library.ember_counters(self._open(), byref(struct), by_id)
-        values = {field[0]: getattr(struct, field[0]) for field in CountersStruct._fields_}
-        return Counters(**values, read_beats_by_id=np.array(by_id, np.uint64))
-
-    def channel_counters(self, channel: int) -> ChannelCounters:
-        """Return what was counted on one read port."""
-        self._check_channel(channel)
-        struct = ChannelCountersStruct()
-        self._library.ember_channel_counters(self._open(), channel, byref(struct))
-        return ChannelCounters(*(getattr(struct, field[0]) for field in struct._fields_))
-
-    def record_reads(self, on: bool = True) -> None:
-        """Keep every read burst from now on for `reads`; or stop and forget them."""
-        self._library.ember_record_reads(self._open(), on)
-
-    def reads(self, channel: int = 0) -> NDArray[Any]:
-        """Return the read bursts kept, in order.
-
-        Returns
-        -------
-        READ_DTYPE (N,)
-            Cycle of the request's handshake, address, ID, beats, and bytes of a beat.
-        """
-        return self._records("ember_reads", channel, READ_DTYPE)
-
-    def dram_commands(self, channel: int = 0) -> NDArray[Any]:
-        """Return the commands that a DRAM model issued since it was set; see `record_commands`.
-
-        Returns
-        -------
-        COMMAND_DTYPE (N,)
-            None with another memory.
-        """
-        return self._records("ember_dram_commands", channel, COMMAND_DTYPE)
-
-    def _records(self, name: str, channel: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        self._check_channel(channel)
-        function = getattr(self._library, name)
-        records = np.zeros(function(self._open(), channel, None, 0), dtype)
-        function(self._open(), channel, records.ctypes.data, len(records))
-        return records
-
-    def clear_counters(self) -> None:
-        """Count from zero again."""
-        self._library.ember_clear_counters(self._open())
-
     def open_trace(self, path: Path, *, first_cycle: int = 0, end_cycle: int | None = None) -> None:
         """Write the cycles [first_cycle, end_cycle) to a VCD file.
 
@@ -414,26 +362,6 @@ class VerilatorModel:
     def close_trace(self) -> None:
         """Finish the trace, if one is open."""
         self._library.ember_close_trace(self._open())
-
-    def _check_channel(self, channel: int) -> None:
-        if not 0 <= channel < len(self.shape.channels):
-            raise ValueError(
-                f"channel must be 0 to {len(self.shape.channels) - 1}, not {channel!r}"
-            )
-
-    def _check_unit(self, unit: int) -> None:
-        if not 0 <= unit < self.shape.units:
-            raise ValueError(f"unit must be 0 to {self.shape.units - 1}, not {unit!r}")
-
-    def _open(self) -> int:
-        if self._handle is None:
-            raise ValueError("the model must be open, and has been closed")
-        return self._handle
-
-    def _checked(self, result: int) -> int:
-        if result == FAILED:
-            raise SimulationError(self._library.ember_message(self._open()).decode())
-        return result
 
     @staticmethod
     def _check_response(access: str, address: int, response: int) -> None:

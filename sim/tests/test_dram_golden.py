@@ -3,10 +3,9 @@
 import pytest
 
 from ember_hw.sim.dram import DRAM_PRESETS
+from ember_hw.sim.dram_golden import CASES, GOLDEN, TRACES
 from ember_hw.sim.memory_library import run_accesses
 from ember_hw.sim.timing_check import check_commands
-
-from .dram_traces import CASES, GOLDEN, TRACES
 
 BANDWIDTH, LATENCY = 0.05, 0.10
 

@@ -1,4 +1,9 @@
-"""Access traces for the golden numbers: the same addresses on every machine and version."""
+"""Golden numbers of the DRAM presets, and the access traces that they belong to.
+
+The addresses are the same on every machine and with every version of NumPy.
+"""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Callable
@@ -8,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ember_hw.sim.dram import DRAM_PRESETS, DramMemory
+from .dram import DRAM_PRESETS, DramMemory
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("dram_golden.json").read_text())
 ACCESSES = 20_480
@@ -48,10 +53,13 @@ def place_address(dram: DramMemory, **fields: np.ndarray) -> np.ndarray:
 
 
 def sequential(dram: DramMemory) -> AccessTrace:
+    """Return one address after the other."""
     return AccessTrace(np.arange(ACCESSES, dtype=np.uint64) * np.uint64(dram.access_bytes))
 
 
 def random_rows(row_bytes: int) -> Callable[[DramMemory], AccessTrace]:
+    """Return what makes a trace of random embedding rows, each read from its begin to its end."""
+
     def make(dram: DramMemory) -> AccessTrace:
         parts = max(1, row_bytes // dram.access_bytes)
         rows = _random(ACCESSES // parts, dram.size_bytes // row_bytes, seed=row_bytes)
@@ -63,7 +71,7 @@ def random_rows(row_bytes: int) -> Callable[[DramMemory], AccessTrace]:
 
 
 def rows_and_a_stream(dram: DramMemory) -> AccessTrace:
-    """A line of a sequential stream before every 16 rows of 256 bytes, as a gather reads."""
+    """Return a line of a sequential stream before every 16 rows of 256 bytes, as a gather reads."""
     rows = random_rows(256)(dram).addresses.reshape(-1, 16 * max(1, 256 // dram.access_bytes))
     lines = np.arange(len(rows), dtype=np.uint64) * np.uint64(64)
     steps = np.arange(max(1, 64 // dram.access_bytes), dtype=np.uint64)
@@ -72,11 +80,13 @@ def rows_and_a_stream(dram: DramMemory) -> AccessTrace:
 
 
 def one_bank(dram: DramMemory) -> AccessTrace:
+    """Return random DRAM rows of one bank."""
     rows = _random(ACCESSES // 10, 1 << dram.field_bits["row"], seed=3)
     return AccessTrace(place_address(dram, row=rows))
 
 
 def banks_in_turn(dram: DramMemory) -> AccessTrace:
+    """Return random DRAM rows of all banks in turn, the bank groups alternating."""
     bits = dram.field_bits
     number = np.arange(ACCESSES, dtype=np.uint64)
     group = number & np.uint64((1 << bits["group"]) - 1)
@@ -86,7 +96,7 @@ def banks_in_turn(dram: DramMemory) -> AccessTrace:
 
 
 def seldom(dram: DramMemory) -> AccessTrace:
-    """One random access every 200 clocks: what a lone read takes."""
+    """Return one random access every 200 clocks: what a lone read takes."""
     count = ACCESSES // 10
     addresses = _random(count, dram.size_bytes // dram.access_bytes, seed=5)
     clocks = np.arange(count, dtype=np.uint64) * np.uint64(200)

@@ -1,0 +1,92 @@
+"""What the harness counts and keeps of a simulation, beside its outputs."""
+
+from __future__ import annotations
+
+from ctypes import CDLL, byref, c_uint64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import ModelShape
+from .c_interface import FAILED, ChannelCountersStruct, CountersStruct
+from .memory_library import COMMAND_DTYPE, READ_DTYPE
+from .results import ChannelCounters, Counters, SimulationError
+
+
+class CountedModel:
+    """A compiled model that is open; see `VerilatorModel`."""
+
+    _library: CDLL
+    _handle: int | None
+    shape: ModelShape
+
+    def counters(self) -> Counters:
+        """Return what was counted since the model was opened or `clear_counters` was called."""
+        struct = CountersStruct()
+        by_id = (c_uint64 * (1 << max(self.shape.id_bits, self.shape.index_id_bits)))()
+        self._library.ember_counters(self._open(), byref(struct), by_id)
+        values = {field[0]: getattr(struct, field[0]) for field in CountersStruct._fields_}
+        return Counters(**values, read_beats_by_id=np.array(by_id, np.uint64))
+
+    def channel_counters(self, channel: int) -> ChannelCounters:
+        """Return what was counted on one read port."""
+        self._check_channel(channel)
+        struct = ChannelCountersStruct()
+        self._library.ember_channel_counters(self._open(), channel, byref(struct))
+        return ChannelCounters(*(getattr(struct, field[0]) for field in struct._fields_))
+
+    def record_reads(self, on: bool = True) -> None:
+        """Keep every read burst from now on for `reads`; or stop and forget them."""
+        self._library.ember_record_reads(self._open(), on)
+
+    def reads(self, channel: int = 0) -> NDArray[Any]:
+        """Return the read bursts kept, in order.
+
+        Returns
+        -------
+        READ_DTYPE (N,)
+            Cycle of the request's handshake, address, ID, beats, and bytes of a beat.
+        """
+        return self._records("ember_reads", channel, READ_DTYPE)
+
+    def dram_commands(self, channel: int = 0) -> NDArray[Any]:
+        """Return the commands that a DRAM model issued since it was set; see `record_commands`.
+
+        Returns
+        -------
+        COMMAND_DTYPE (N,)
+            None with another memory.
+        """
+        return self._records("ember_dram_commands", channel, COMMAND_DTYPE)
+
+    def _records(self, name: str, channel: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        self._check_channel(channel)
+        function = getattr(self._library, name)
+        records = np.zeros(function(self._open(), channel, None, 0), dtype)
+        function(self._open(), channel, records.ctypes.data, len(records))
+        return records
+
+    def clear_counters(self) -> None:
+        """Count from zero again."""
+        self._library.ember_clear_counters(self._open())
+
+    def _check_channel(self, channel: int) -> None:
+        if not 0 <= channel < len(self.shape.channels):
+            raise ValueError(
+                f"channel must be 0 to {len(self.shape.channels) - 1}, not {channel!r}"
+            )
+
+    def _check_unit(self, unit: int) -> None:
+        if not 0 <= unit < self.shape.units:
+            raise ValueError(f"unit must be 0 to {self.shape.units - 1}, not {unit!r}")
+
+    def _open(self) -> int:
+        if self._handle is None:
+            raise ValueError("the model must be open, and has been closed")
+        return self._handle
+
+    def _checked(self, result: int) -> int:
+        if result == FAILED:
+            raise SimulationError(self._library.ember_message(self._open()).decode())
+        return result
