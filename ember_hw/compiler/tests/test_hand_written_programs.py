@@ -10,7 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.assemble import Assembly, assemble_text
-from ember_hw.compiler.interpreters.microcode import execute
+from ember_hw.compiler.interpreters.microcode import (
+    CHUNK_ROW_BYTES,
+    CHUNK_TOKENS,
+    execute,
+)
 from ember_hw.compiler.program import Callback
 from ember_hw.compiler.tests.programs import embedding_bag_sum
 from ember_hw.config import PRESETS, AcceleratorConfig
@@ -54,14 +58,16 @@ def tokens(
     assembly: Assembly,
     microcode: Microcode,
     regions: list[tuple[int, NDArray[np.uint8]]],
-    **limits: int,
+    chunk_tokens: int = CHUNK_TOKENS,
+    chunk_row_bytes: int = CHUNK_ROW_BYTES,
 ) -> Iterator[tuple[Callback | None, list[Any]]]:
     """Expand what the queues deliver into callbacks and their operands, at the end None."""
     config, levels = assembly.config, range(assembly.config.traversal_units)
     order = [(e, k) for k in levels for e in (Event.BEGIN, Event.ITERATE)]
     order += [(Event.END, k) for k in reversed(levels)]
     by_event = {(callback.event, callback.level): callback for callback in assembly.callbacks}
-    for chunk in execute(microcode, regions, **limits):
+    chunks = execute(microcode, regions, chunk_tokens=chunk_tokens, chunk_row_bytes=chunk_row_bytes)
+    for chunk in chunks:
         beats = iter(zip(chunk.row_beats, chunk.row_last, chunk.row_keep, strict=True))
 
         def next_row(beats: Iterator[Any] = beats) -> NDArray[np.float32]:
