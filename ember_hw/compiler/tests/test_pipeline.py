@@ -27,6 +27,7 @@ from ember_hw.compiler.tests.kernels import (
     SPMM,
     Kernel,
 )
+from ember_hw.compiler.transforms.access_slice import decoupling_report
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.errors import CompileError
 
@@ -255,3 +256,86 @@ def test_callbacks_before_and_after_a_loop_and_integer_lanes(opt_level: int) -> 
     assert seen[-1] == "slc-to-dlc"
     assert "register_callback %t1, beg" in text
     assert ("vector<4xi64>" in text) == (opt_level > 0)
+
+
+def test_what_was_offloaded_is_reported_and_why_not_the_rest() -> None:
+    result = run_pipeline(parse_module(EB_MEAN.text, "k.mlir"), 3, 4)
+    lines = [str(decision) for decision in result.decisions]
+    assert [decision.is_offloaded for decision in result.decisions] == [True] * 7 + [
+        False, False, False,
+    ]  # fmt: skip
+    assert lines[0] == "kernel: 'scf.for' (k.mlir:14:3) %b: access unit"
+    assert lines[-3].endswith("from %out: %out is written in the nest")
+    assert lines[-2].endswith("%d: it holds no load that the access unit can do")
+    assert result.remarks == ()
+
+
+REASONS = {
+    "%st": "its step isn't a positive constant",
+    "%k": "its bound %k is no value of the access unit",
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_loop_that_stays_on_the_execute_side_says_why(reason: str) -> None:
+    step, upper = ("%st", "%n") if reason == "%st" else ("%c1", "%k")
+    text = f"""
+func.func @kernel(%idx: memref<?xindex>, %x: memref<?xf32>, %y: memref<?xf32>, %n: index,
+                  %st: index) attributes {{ember.noalias}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {{
+    %r = memref.load %idx[%i] : memref<?xindex>
+    %k = arith.maxsi %r, %c1 : index
+    scf.for %j = %c0 to {upper} step {step} {{
+      %v = memref.load %x[%j] : memref<?xf32>
+      memref.store %v, %y[%r] : memref<?xf32>
+    }}
+  }}
+  func.return
+}}
+"""
+    (_, _, loop, load) = run_pipeline(parse_module(text), 0).decisions
+    assert (loop.is_offloaded, loop.reason) == (False, REASONS[reason])
+    assert (load.is_offloaded, load.reason) == (False, "it stands in code of the execute side")
+
+
+@pytest.mark.parametrize(
+    ("view", "reason"),
+    [
+        ("before", "%out is written in the nest"),
+        ("inside", "its memory %y is a view made in the nest"),
+    ],
+)
+def test_a_view_of_the_output_stays_with_the_execute_side(view: str, reason: str) -> None:
+    cast = '%y = "memref.cast"(%out) : (memref<?xf32>) -> memref<?xf32>'
+    text = f"""
+func.func @kernel(%x: memref<?xf32>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %idx = memref.alloc(%n) : memref<?xindex>
+  %out = memref.alloc(%n) : memref<?xf32>
+  {cast if view == "before" else ""}
+  scf.for %i = %c0 to %n step %c1 {{
+    %r = memref.load %idx[%i] : memref<?xindex>
+    {cast if view == "inside" else ""}
+    %v = memref.load %y[%r] : memref<?xf32>
+    memref.store %v, %x[%i] : memref<?xf32>
+    memref.store %v, %out[%i] : memref<?xf32>
+  }}
+  func.return
+}}
+"""
+    decisions = run_pipeline(parse_module(text), 0).decisions
+    assert [decision.is_offloaded for decision in decisions] == [True, True, False]
+    assert decisions[-1].reason == reason
+
+
+def test_levels_limit_what_is_offloaded() -> None:
+    decisions = decoupling_report(parse_module(EB_SUM.text), levels=2)
+    loops = [decision for decision in decisions if "scf.for" in decision.op]
+    assert [loop.reason for loop in loops] == [
+        "",
+        "",
+        "the access unit has 2 loops one in the other",
+    ]

@@ -206,11 +206,13 @@ class AccessSlice:
             return integer and self._in_slice(op.input)
         if not isinstance(op, memref.LoadOp):
             return False
-        for operand in op.operands:
-            if not self._in_slice(operand):
-                self.reasons[op] = (
-                    f"its index {value_name(operand)} is computed by the execute side"
-                )
+        if not self._in_slice(op.memref):
+            self.reasons[op] = f"its memory {value_name(op.memref)} is a view made in the nest"
+            return False
+        for index in op.indices:
+            if not self._in_slice(index):
+                name = value_name(index)
+                self.reasons[op] = f"its index {name} is computed by the execute side"
                 return False
         root = memref_root(op.memref)
         for stored in self._stored:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ember_hw.compiler.interpreters.arithmetic import fused_multiply_add
 from ember_hw.compiler.interpreters.tests.evaluate import evaluate, run, whole
 from ember_hw.errors import UnsupportedError
 
@@ -260,3 +262,26 @@ def test_float_cast_works_lane_by_lane(op: str, source: int, target: int) -> Non
     (value,) = run(text).results
     assert value.dtype == np.dtype(f"f{target // 8}")
     assert value.tolist() == [0.5, float(np.float32(0.1))]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_fused_multiply_add_rounds_once(dtype: type[np.floating[Any]]) -> None:
+    random = np.random.default_rng(0)
+    values = random.standard_normal((3, 50)).astype(dtype)
+    values[2, :25] = -values[0, :25] * values[1, :25]  # what is left is the product's own error
+    found = fused_multiply_add(*values)
+    for a, b, c, fused in zip(*values, found, strict=True):
+        exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+        distance = abs(Fraction(float(fused)) - exact)
+        for neighbour in (np.nextafter(fused, dtype(-np.inf)), np.nextafter(fused, dtype(np.inf))):
+            assert distance <= abs(Fraction(float(neighbour)) - exact)
+    assert (found[:25] != 0).any()
+
+
+def test_a_fused_multiply_add_of_what_is_not_finite_is_that_of_ieee() -> None:
+    inf, one = np.float32(np.inf), np.float32(1)
+    with np.errstate(all="ignore"):
+        assert fused_multiply_add(inf, one, one) == inf
+        assert np.isnan(fused_multiply_add(inf, np.float32(0), one))
+        assert fused_multiply_add(np.float32(3e38), np.float32(3e38), one) == inf
+        assert np.signbit(fused_multiply_add(np.float32(-0.0), one, np.float32(-0.0)))

@@ -54,6 +54,16 @@ func.func @forms(%n: index, %x: memref<?x?xi32>, %t: vector<16xi1>, %e: vector<2
   func.return
 }
 
+// What the execute side computes with lanes.
+func.func @lanes(%a: f32, %v: vector<8xf32>, %w: vector<8xf32>, %i: vector<8xi64>, %m: vector<8xi1>) {
+  %n = slcvec.fold<add> %a, %v mask %m : f32, vector<8xf32>, vector<8xi1>
+  %o = slcvec.fold<maximumf> %a, %v mask %m : f32, vector<8xf32>, vector<8xi1>
+  %c = slcvec.compare "ogt", %v, %w : vector<8xf32> -> vector<8xi1>
+  %u = slcvec.compare "ult", %i, %i : vector<8xi64> -> vector<8xi1>
+  %s = slcvec.select %c, %v, %w : vector<8xi1>, vector<8xf32>
+  func.return
+}
+
 // CHECK: builtin.module {
 // CHECK-NEXT:   func.func @copy_row(%r: index, %D: index, %x: memref<?x?xf32>, %y: memref<?xf32>) {
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
@@ -103,6 +113,14 @@ func.func @forms(%n: index, %x: memref<?x?xi32>, %t: vector<16xi1>, %e: vector<2
 // CHECK-NEXT:     } {loopConfig = #slcvec<loop_config none>}
 // CHECK-NEXT:     func.return
 // CHECK-NEXT:   }
+// CHECK-NEXT:   func.func @lanes(%a: f32, %v: vector<8xf32>, %w: vector<8xf32>, %i: vector<8xi64>, %m: vector<8xi1>) {
+// CHECK-NEXT:     %n = slcvec.fold<add> %a, %v mask %m : f32, vector<8xf32>, vector<8xi1>
+// CHECK-NEXT:     %o = slcvec.fold<maximumf> %a, %v mask %m : f32, vector<8xf32>, vector<8xi1>
+// CHECK-NEXT:     %c = slcvec.compare "ogt", %v, %w : vector<8xf32> -> vector<8xi1>
+// CHECK-NEXT:     %u = slcvec.compare "ult", %i, %i : vector<8xi64> -> vector<8xi1>
+// CHECK-NEXT:     %s = slcvec.select %c, %v, %w : vector<8xi1>, vector<8xf32>
+// CHECK-NEXT:     func.return
+// CHECK-NEXT:   }
 // CHECK-NEXT: }
 
 // GENERIC: %z = "slc.to_stream"(%c0) : (index) -> !slc.stream<index>
@@ -120,3 +138,6 @@ func.func @forms(%n: index, %x: memref<?x?xi32>, %t: vector<16xi1>, %e: vector<2
 // GENERIC: %b = "slcvec.broadcast"(%l) : (!slc.stream<index>) -> !slc.stream<vector<3xindex>>
 // GENERIC: %s = "slcvec.tmp_vec_stream_cast"(%v) : (!slc.stream<vector<16xi32>>) -> !slc.stream<i32>
 // GENERIC: %g = "slcvec.tmp_vec_cast"(%e) : (vector<2xf32>) -> f32
+// GENERIC: %n = "slcvec.fold"(%a, %v, %m) <{kind = #slcvec<fold_kind add>}> : (f32, vector<8xf32>, vector<8xi1>) -> f32
+// GENERIC: %c = "slcvec.compare"(%v, %w) <{predicate = "ogt"}> : (vector<8xf32>, vector<8xf32>) -> vector<8xi1>
+// GENERIC: %s = "slcvec.select"(%c, %v, %w) : (vector<8xi1>, vector<8xf32>, vector<8xf32>) -> vector<8xf32>
