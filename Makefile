@@ -34,7 +34,7 @@ test:
 
 test-quick:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test
-	$(BIN)/pytest -m "not rtl and not verilator and not cocotb and not slow"
+	$(BIN)/pytest -m "not rtl and not verilator and not cocotb and not formal and not slow"
 
 lint:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test,lint

@@ -28,6 +28,7 @@ class Shows(Enum):
     BUNDLES = "bundles"  # in the bundles; a result that does not depend on them may be right
     FAULT = "fault"  # a lookup request outside the table does not fault
     PROTOCOL = "protocol"  # the memory sees an illegal read, where rows cross a page
+    PROOF = "proof"  # a proof about the block alone fails
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,19 @@ def mutated(name: str) -> Iterator[None]:
     """
     if name not in MUTATIONS:
         raise ValueError(f"mutation must be one of {', '.join(MUTATIONS)}, not {name!r}")
-    mutation = MUTATIONS[name]
+    with applied(name, MUTATIONS[name]):
+        yield
+
+
+@contextmanager
+def applied(name: str, mutation: Mutation) -> Iterator[None]:
+    """Break a block as `mutation` says, while the context is open. `name` is for messages.
+
+    Raises
+    ------
+    ValueError
+        The block no longer has the text that the mutation changes.
+    """
     module = import_module(f"ember_hw.rtl.{mutation.module}")
     source = inspect.getsource(module)
     if source.count(mutation.before) != 1:

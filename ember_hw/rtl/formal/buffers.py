@@ -1,0 +1,143 @@
+"""What buffers with reserved places promise: no place is given twice, each beat leaves in turn."""
+
+from __future__ import annotations
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Array, Assert, Assume, Cat, Const, Cover, Signal, Value
+
+from ember_hw.rtl.credits import Credits
+from ember_hw.rtl.formal.bench import Bench
+from ember_hw.rtl.formal.queues import stays
+from ember_hw.rtl.reorder_buffer import ReorderBuffer
+
+# A beat that has come is at the output at the latest so many cycles after it could be.
+_LATE_CYCLES = 4
+
+
+def credits(block: Credits) -> Bench:
+    """Return the bench of `Credits`.
+
+    `used` is what was taken less what was given, never beyond `places`; `fits` says exactly whether
+    the burst has its places. Induction over one cycle proves it.
+    """
+    bench = Bench(block)
+    m = bench.m
+    places = block.places
+    used = Signal(range(2 * places))
+    m.d.comb += [
+        Assume(block.length < block.burst_beats),
+        Assume(~block.take | block.fits),
+        Assume(~block.give | (used != 0)),
+        Assert(block.used == used),
+        Assert(used <= places),
+        Assert(block.fits == (used + block.length + 1 <= places)),
+        Cover(used == places),
+    ]
+    m.d.sync += used.eq(used + (block.length + 1 & block.take.replicate(8)) - block.give)
+    return bench
+
+
+def reorder_buffer(block: ReorderBuffer) -> Bench:
+    """Return the bench of a `ReorderBuffer`.
+
+    If bursts are taken while they fit, and each reserved place is filled once, in any order: each
+    beat leaves once, in the order of the places, unchanged; no beat overwrites one that has not
+    left; `used` and `fits` are right; a beat whose turn it is leaves at the latest five cycles
+    after it was put. Memory holds anything at first. Induction over `_LATE_CYCLES + 2` cycles.
+    """
+    bench = Bench(block)
+    m, inside = bench.m, bench.block
+    places = block.places
+    place_bits = len(block.start) - 1
+    leaves = block.o.valid & block.o.ready
+
+    head = Signal.like(block.start)  # the position whose beat leaves next
+    there = Signal(places)  # places whose beat came and hasn't left
+    used = Signal.like(block.start)
+    distance = Signal.like(block.start)
+    m.d.sync += head.eq(head + leaves)
+    m.d.comb += [
+        used.eq(block.start - head),
+        distance.eq(block.position - head),
+        Assume(block.length < block.burst_beats),
+        Assume(~block.take | (block.fits & block.cleared)),
+        Assume(~block.put | (distance < used)),
+        Assume(~block.put | ~there.bit_select(block.position[:place_bits], 1)),
+        Assert(block.used == used),
+        Assert(used <= places),
+        Assert(block.fits == (used + block.length + 1 <= places)),
+    ]
+    with m.If(block.put):
+        m.d.sync += there.bit_select(block.position[:place_bits], 1).eq(1)
+    with m.If(leaves):
+        m.d.sync += there.bit_select(head[:place_bits], 1).eq(0)
+
+    # A beat, whichever, from its coming to its leaving.
+    active, where, value = Signal(), Signal.like(head), Signal(len(Value.cast(block.beat)))
+    at_front = there.bit_select(head[:place_bits], 1)
+    with m.If(leaves & active & (head == where)):
+        m.d.sync += active.eq(0)
+    with m.Elif(~active & block.put & AnySeq(1)):
+        m.d.sync += [active.eq(1), where.eq(block.position), value.eq(block.beat)]
+    m.d.comb += Assert(~block.o.valid | (at_front & (used != 0)))
+    with m.If(block.o.valid & active & (where == head)):
+        m.d.comb += Assert(Value.cast(block.o.payload) == value)
+    stays(m, block.o)
+    late = Signal(range(_LATE_CYCLES + 1))
+    with m.If(at_front & ~block.o.valid):
+        m.d.sync += late.eq(late + 1)
+        m.d.comb += Assert(late < _LATE_CYCLES)
+    with m.Else():
+        m.d.sync += late.eq(0)
+
+    # Where the beats are.
+    memory, position = inside.inner("beats"), inside.signal("position")
+    clearing, missed = inside.signal("clearing"), inside.signal("missed")
+    read_for_nothing = inside.signal("read_for_nothing")
+    read, beat_bits = memory.read(), len(value)
+    words = []
+    for place in range(places):
+        number = Signal(place_bits, init=place, name=f"place{place}")
+        m.d.comb += number.eq(place)
+        words.append(memory.look(number))
+    with m.If(block.cleared):
+        # The position that a place has now, or will have next.
+        for place, word in enumerate(words):
+            lap = head[place_bits] ^ (Const(place, place_bits) < head[:place_bits])
+            m.d.comb += [
+                Assert(there[place] == (word[beat_bits] != lap)),
+                Assert(
+                    ~there[place]
+                    | ((Cat(Const(place, place_bits), lap) - head)[: len(used)] < used)
+                ),
+            ]
+        with m.If(missed):
+            m.d.comb += [Assert(position == (head + 2)[: len(head)]), Assert(~read_for_nothing)]
+        with m.Elif(read_for_nothing):
+            m.d.comb += Assert(position == head)
+        with m.Else():
+            m.d.comb += Assert(position == (head + 1 + block.o.valid)[: len(head)])
+            was_read = Signal.like(head)
+            read_bits = inside.signal("read_clean"), inside.signal("read_phase")
+            m.d.comb += [was_read.eq(position - 1), Assert(read_bits[1] == ~was_read[place_bits])]
+            with m.If(read_bits[0] & (read[beat_bits] == read_bits[1])):
+                m.d.comb += [
+                    Assert(there.bit_select(was_read[:place_bits], 1)),
+                    Assert(~active | (where != was_read) | (read[:beat_bits] == value)),
+                ]
+        m.d.comb += Assert(~(missed | read_for_nothing) | ~block.o.valid)
+        with m.If(active):
+            m.d.comb += [
+                Assert((where - head)[: len(used)] < used),
+                Assert(there.bit_select(where[:place_bits], 1)),
+                Assert(Array(words)[where[:place_bits]][:beat_bits] == value),
+            ]
+    with m.Else():
+        m.d.comb += [
+            Assert(Cat(head, block.start, position, there, active, missed, block.o.valid) == 0),
+            Assert(read_for_nothing),
+            Assert(clearing < places),
+            *(Assert((clearing <= k) | ~word[beat_bits]) for k, word in enumerate(words)),
+        ]
+    m.d.comb += [Cover(block.used == places), Cover(head[place_bits] & block.o.valid)]
+    return bench
