@@ -43,7 +43,7 @@ def test_a_run_without_a_verdict_is_an_error(monkeypatch: pytest.MonkeyPatch):
 
 def test_inputs_of_the_block_are_free():
     text = to_rtlil(stream_fifo(StreamFifo(shape=2, depth_entries=2)))
-    top = text[text.index("\nmodule \\bench\n") :]
+    top = text[text.index("\nmodule \\bench\n") :].split("\nend\n")[0]
     assert re.findall(r"wire width \d+ input \d+ +(\S+)", top) == [
         r"\clk",
         r"\i__payload",
