@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,61 @@ from ember_hw.errors import CheckError
 BAG_LENGTHS = (0, 3, 0, 4, 1, 0)
 #: Rows of the table.
 ROWS = 7
+
+
+class LevelCheck:
+    """
+    What a module of scf does to its arguments, for the levels below to do the same.
+
+    Parameters
+    ----------
+    module : ModuleOp
+        Verified scf; it is run once, and not kept.
+    function : str
+        The function to run.
+    arguments : callable
+        Returns a value of each argument, the same at each call; arrays may be written.
+    """
+
+    def __init__(
+        self, module: ModuleOp, function: str, arguments: Callable[[], Sequence[Any]]
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.expected = list(arguments())
+        interpret(module, function, self.expected)
+
+    def check(self, name: str, module: ModuleOp) -> None:
+        """
+        Run the module as it is after a pass.
+
+        Raises
+        ------
+        CheckError
+            An argument ends up with other bits than at scf, NaN aside.
+        """
+        found = list(self.arguments())
+        interpret(module, self.function, found, schedule=Schedule.LOCKSTEP)
+        for position, (expected, array) in enumerate(zip(self.expected, found, strict=True)):
+            if not isinstance(array, np.ndarray):
+                continue
+            array = cast("NDArray[Any]", array)
+            same = _same(expected, array)
+            if not same.all():
+                place = tuple(int(i) for i in np.argwhere(~same)[0])
+                raise CheckError(
+                    f"IR after {name!r} must leave {expected[place]!r} at {place} of argument "
+                    f"{position}, as scf does, not {array[place]!r}"
+                )
+
+
+def _same(expected: NDArray[Any], found: NDArray[Any]) -> NDArray[np.bool_]:
+    """Compare bits; NaN equals NaN."""
+    if expected.dtype.kind != "f":
+        return np.asarray(expected == found)
+    bits = np.dtype(f"u{expected.itemsize}")
+    same = np.ascontiguousarray(expected).view(bits) == np.ascontiguousarray(found).view(bits)
+    return np.asarray(same | (np.isnan(expected) & np.isnan(found)))
 
 
 class SelfCheck:

@@ -9,8 +9,9 @@ from ember_hw.compiler.backend.allocate import allocate
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.frontend import FrontendResult, import_module
 from ember_hw.compiler.ir_text import parse_module
-from ember_hw.compiler.pipeline import run_pipeline
-from ember_hw.compiler.self_check import BAG_LENGTHS, SelfCheck
+from ember_hw.compiler.pipeline import OPT_LEVELS, run_pipeline
+from ember_hw.compiler.self_check import BAG_LENGTHS, LevelCheck, SelfCheck
+from ember_hw.compiler.tests.kernels import EB_SUM, KERNELS, Kernel
 from ember_hw.errors import CheckError
 
 
@@ -57,4 +58,25 @@ def test_an_access_program_that_reads_elsewhere_is_found(imported: FrontendResul
         r"program of the access unit must give the exact reference, .* in column 0 of bag 1, "
         r"not .*",
         str(error.value),
+    )
+
+
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_every_pass_keeps_what_a_kernel_does(kernel: Kernel, opt_level: int) -> None:
+    module = parse_module(kernel.text)
+    check = LevelCheck(module, "kernel", lambda: list(kernel.arguments(5, 1).values()))
+    run_pipeline(module, opt_level, 4, hardware=True, observe=check.check)
+
+
+def test_a_pass_that_changes_the_answer_is_named_with_the_place() -> None:
+    module = parse_module(EB_SUM.text)
+    check = LevelCheck(module, "kernel", lambda: list(EB_SUM.arguments(5, 1).values()))
+    wrong = parse_module(EB_SUM.text.replace("arith.addf", "arith.subf"))
+    value = check.expected[4][1, 0]
+    with pytest.raises(CheckError) as error:
+        check.check("a-pass", wrong)
+    assert str(error.value) == (
+        f"IR after 'a-pass' must leave {value!r} at (1, 0) of argument 4, as scf does, "
+        f"not {-value!r}"
     )
