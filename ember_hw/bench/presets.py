@@ -40,3 +40,36 @@ def unit(
         lines_per_stream=16 * many,
         bundle_entries=256 * many,
     )
+
+
+def cluster_unit(data_width_bits: int, memory_ports: int = 1) -> AcceleratorConfig:
+    """Return one of many units: less of everything, since all of them are compiled.
+
+    The reads in flight make 512 beats of rows of 256 bytes at 128 bits: several times the latency
+    of 100 cycles, so that a unit whose channel others use too has more to wait for.
+
+    Parameters
+    ----------
+    data_width_bits : int
+        Of each memory port.
+    memory_ports : int
+        Channels that the unit reaches, a row of 256 bytes on each in turn.
+    """
+    ports = "a port" if memory_ports == 1 else f"{memory_ports} ports"
+    return AcceleratorConfig(
+        name=f"{data_width_bits}-bit, one of many, {ports}",
+        data_width_bits=data_width_bits,
+        address_width_bits=32,
+        traversal_units=2,
+        streams_per_unit=1,
+        row_entries=1,
+        exports=4,
+        bundle_scalars=1,
+        outstanding_reads=32,
+        max_burst_beats=16,
+        reorder_buffer_beats=512,
+        token_entries=64,
+        bundle_entries=64,
+        memory_ports=memory_ports,
+        port_interleave_bytes=256,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
+from ember_hw.host.backends.requests import FeedLine
 from ember_hw.host.backends.verilator import Backend
 from ember_hw.host.execute import Chunk
 from ember_hw.host.launch import Launch
@@ -21,8 +22,8 @@ from ember_hw.isa import event_bit
 STEADY = (0.1, 0.9)
 
 
-class Runnable(Protocol):
-    """What a simulator runs; `ember_hw.bench.workload.Workload` is one."""
+class Checkable(Protocol):
+    """What is known of a delivery beforehand, without the microcode."""
 
     @property
     def name(self) -> str:
@@ -30,17 +31,34 @@ class Runnable(Protocol):
         ...
 
     @property
+    def rows(self) -> NDArray[Any] | None:
+        """Bytes of every row in the order of the program, by NumPy alone, where they are known."""
+        ...
+
+    @property
+    def lines(self) -> Mapping[tuple[int, int], NDArray[np.uint8]]:
+        """What the input queue brings, by (unit, stream)."""
+        ...
+
+
+class Runnable(Checkable, Protocol):
+    """What a simulator runs; `ember_hw.bench.workload.Workload` is one."""
+
+    @property
     def params(self) -> Mapping[str, Any]:
         """What a row of results says of it."""
         ...
 
     @property
-    def rows(self) -> NDArray[Any] | None:
-        """Bytes of every row in the order of the program, by NumPy alone, where they are known."""
+    def feed(self) -> Sequence[FeedLine]:
+        """What the input queue brings, in order."""
         ...
 
-    def launch(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> Launch:
-        """Place the arrays and bind the program; 0 reads in flight are all that the unit has."""
+    def launches(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> list[Launch]:
+        """Place the arrays and bind the program: a launch a request, alike but for arguments.
+
+        0 reads in flight are all that the unit has.
+        """
         ...
 
 
@@ -123,26 +141,55 @@ class Simulator:
         Raises
         ------
         DeviceError
-            The unit stopped on a fault, or a bundle or a byte of a row isn't the interpreter's.
+            The unit stopped on a fault, or a bundle or a byte of a row isn't the interpreter's; or
+            a request ended before the next one started.
         """
-        launch = workload.launch(self.config, outstanding_reads=outstanding_reads)
-        wanted = list(
-            execute(launch.microcode, [(region.base, region.data) for region in launch.regions])
-        )
-        keep = np.concatenate([chunk.row_keep for chunk in wanted])
-        chunks: list[Chunk] = []
-        for chunk in self._backend.execute(launch):
-            chunks.append(_copy(chunk))
-        cycles = np.concatenate(
-            [chunk.row_cycles for chunk in chunks if chunk.row_cycles is not None]
-        )
-        check_bundles(workload.name, launch, chunks, wanted)
-        check_rows(workload, chunks, wanted, keep)
+        launches = workload.launches(self.config, outstanding_reads=outstanding_reads)
+        chunks = [copied(c) for c in self._backend.execute_requests(launches, workload.feed)]
         facts = self._backend.facts()
-        return Delivery(facts["cycles"], cycles, keep, self.config.bus_bytes, facts)
+        return delivery(workload, launches, chunks, facts)
 
 
-def _copy(chunk: Chunk) -> Chunk:
+def delivery(
+    workload: Checkable, launches: Sequence[Launch], chunks: Sequence[Chunk], facts: dict[str, Any]
+) -> Delivery:
+    """Hold what came against the interpreter.
+
+    Parameters
+    ----------
+    workload : Checkable
+        What ran.
+    launches : sequence of Launch
+        Its requests.
+    chunks : sequence of Chunk
+        What the queues delivered.
+    facts : dict
+        What the unit counted.
+
+    Raises
+    ------
+    DeviceError
+        As `Simulator.run`.
+    """
+    launch = launches[0]
+    regions = [(region.base, region.data) for region in launch.regions]
+    requests = [each.arguments for each in launches]
+    wanted = list(execute(launch.microcode, regions, requests=requests, lines=workload.lines))
+    keep = np.concatenate([chunk.row_keep for chunk in wanted])
+    check_bundles(workload.name, launch, chunks, wanted)
+    check_rows(workload, chunks, wanted, keep)
+    if facts["row_beats"] != len(keep):
+        raise DeviceError(
+            f"requests of {workload.name!r} must follow each other without a pause, but the unit "
+            f"counted {facts['row_beats']} row beats of {len(keep)}"
+        )
+    cycles: NDArray[np.uint64] = _joined(chunks, "row_cycles")
+    bus_bytes = launch.microcode.config.bus_bytes
+    return Delivery(facts["cycles"], cycles, keep, bus_bytes, facts)
+
+
+def copied(chunk: Chunk) -> Chunk:
+    """Return a chunk with arrays of its own."""
     assert chunk.row_cycles is not None, "the simulation stamps every beat"
     return Chunk(
         chunk.events.copy(),
@@ -192,7 +239,7 @@ def check_bundles(name: str, launch: Launch, chunks: Any, wanted: Any) -> None:
         raise DeviceError(f"bundle {first} of {name!r} must be the interpreter's, and isn't")
 
 
-def check_rows(workload: Runnable, chunks: Any, wanted: Any, keep: NDArray[np.uint8]) -> None:
+def check_rows(workload: Checkable, chunks: Any, wanted: Any, keep: NDArray[np.uint8]) -> None:
     """Refuse row beats that differ from the interpreter's, or those from NumPy's.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.assemble import assemble_text
 from ember_hw.config import AcceleratorConfig
+from ember_hw.host.backends.requests import FeedLine
 from ember_hw.host.launch import Launch
 from ember_hw.host.memory_layout import MemoryLayout, Region
 
@@ -45,6 +46,20 @@ class Workload:
     rows: NDArray[Any] | None = None
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def feed(self) -> Sequence[FeedLine]:
+        """What the input queue brings, in order: nothing."""
+        return ()
+
+    @property
+    def lines(self) -> Mapping[tuple[int, int], NDArray[Any]]:
+        """The same by (unit, stream)."""
+        return {}
+
+    def launches(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> list[Launch]:
+        """Return the one launch; see `launch`."""
+        return [self.launch(config, outstanding_reads=outstanding_reads)]
+
     def launch(self, config: AcceleratorConfig, *, outstanding_reads: int = 0) -> Launch:
         """Place the arrays and bind the program.
 
@@ -68,6 +83,8 @@ class Workload:
             regions.append(place(symbol, array))
             environment |= regions[-1].environment()
         assembly = assemble_text(self.text, config)
-        microcode = assembly.program(opt_level=3).bind(environment)
+        program = assembly.program(opt_level=3)
+        microcode = program.bind(environment)
         microcode = microcode.with_field("header", "outstanding_reads", outstanding_reads)
-        return Launch(microcode, tuple(regions), assembly.callbacks)
+        arguments = program.request_arguments(environment)
+        return Launch(microcode, tuple(regions), assembly.callbacks, arguments)

@@ -100,9 +100,15 @@ def embedding_bag_requests(
     requests: int = 64,
     bags: int = 8,
     lookups: int = 64,
+    zipf_exponent: float = 0.0,
+    rows: int | None = None,
 ) -> Task:
-    """Return EmbeddingBags of many requests, each of `lookups` lookups in `bags` bags."""
-    drawn = _Requests(seed, 2, row_bytes, requests, bags, lookups)
+    """Return EmbeddingBags of many requests, each of `lookups` lookups in `bags` bags.
+
+    With a `zipf_exponent` some of the table's rows are looked up more often than others; `rows` is
+    how many it has, see `draw.table`.
+    """
+    drawn = _Requests(seed, 2, row_bytes, requests, bags, lookups, zipf_exponent, rows)
     offset_lines = _room(bags + 1)
     index_lines = _room(lookups)
     off = np.zeros(requests * offset_lines, np.int32)
@@ -133,9 +139,10 @@ def embedding_bag_queue(
     requests: int = 64,
     bags: int = 8,
     lookups: int = 64,
+    rows: int | None = None,
 ) -> Task:
     """Return EmbeddingBags of many requests whose indices and offsets the input queue brings."""
-    drawn = _Requests(seed, 3, row_bytes, requests, bags, lookups)
+    drawn = _Requests(seed, 3, row_bytes, requests, bags, lookups, rows=rows)
     return Task(
         name="embedding_bag_queue",
         text=program_text("embedding_bag_queue"),
@@ -177,10 +184,18 @@ class _Requests:
     """Inputs of some requests, and what comes of them one after the other."""
 
     def __init__(
-        self, seed: int, stream: int, row_bytes: int, requests: int, bags: int, lookups: int
+        self,
+        seed: int,
+        stream: int,
+        row_bytes: int,
+        requests: int,
+        bags: int,
+        lookups: int,
+        zipf_exponent: float = 0.0,
+        rows: int | None = None,
     ) -> None:
         rng = np.random.default_rng([seed, stream])
-        self.table = draw.table(rng, row_bytes)
+        self.table = draw.table(rng, row_bytes, rows)
         self.recorder = Recorder()
         self.offsets: list[NDArray[np.int32]] = []
         self.indices: list[NDArray[np.int32]] = []
@@ -188,7 +203,7 @@ class _Requests:
         for _ in range(requests):
             cuts = np.sort(rng.integers(0, lookups + 1, bags - 1))
             offsets = np.concatenate([[0], cuts, [lookups]]).astype(np.int32)
-            indices = rng.integers(0, len(self.table), lookups).astype(np.int32)
+            indices = draw.indices(rng, len(self.table), lookups, zipf_exponent)
             self.offsets.append(offsets)
             self.indices.append(indices)
             for bag in range(bags):

@@ -21,6 +21,21 @@ def table(rng: np.random.Generator, row_bytes: int, rows: int | None = None) -> 
     return rng.integers(0, 1 << 32, (count, row_bytes // 4), np.uint32).view(np.float32)
 
 
+def indices(
+    rng: np.random.Generator, rows: int, lookups: int, zipf_exponent: float = 0.0
+) -> NDArray[np.int32]:
+    """Return rows to look up: all alike often, or the k-th most often as 1 / k ** exponent.
+
+    Which rows those are is the same for all draws from as many rows, and has nothing to do with
+    where they lie.
+    """
+    if not zipf_exponent:
+        return rng.integers(0, rows, lookups).astype(np.int32)
+    shares = np.arange(1, rows + 1) ** -zipf_exponent
+    order = np.random.default_rng(rows).permutation(rows)
+    return order[rng.choice(rows, lookups, p=shares / shares.sum())].astype(np.int32)
+
+
 def offsets(lengths: NDArray[Any], dtype: str = "i4") -> NDArray[Any]:
     """Return where each of some pieces begins and the last ends: (N + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(dtype)

@@ -30,6 +30,9 @@ LENIENT_BAR = 0.98
 OVERHEAD_CYCLES = 12
 SINK_STALL = 0.1
 
+#: Width of the index lines' own port, where there is one.
+INDEX_PORT_BITS = 128
+
 _ROW_BYTES = (64, 128, 256, 512)
 _BAGS: tuple[int | str, ...] = (1, 4, 8, 32, 80, MIXED)
 _LATENCIES = (30, 100, 200)
@@ -134,6 +137,16 @@ def settings(quick: bool, seed: int) -> Iterator[Setting]:
             bar=LENIENT_BAR,
             sink_share=1 - SINK_STALL,
         )
+    own_port = unit(512, 128)
+    yield Setting(
+        title=f"512-bit/index port of {INDEX_PORT_BITS} bits",
+        config=own_port.with_changes(
+            name=f"{own_port.name}, {INDEX_PORT_BITS}-bit index port",
+            index_port_bits=INDEX_PORT_BITS,
+        ),
+        points=[(shape, 128) for shape in shapes if shape.row_bytes <= 128],
+        memory=IdealMemory(latency_cycles=100),
+    )
     low, high = _RANDOM_LATENCY
     random_points: list[tuple[Bags, int]] = []
     for shape in shapes:
@@ -178,9 +191,13 @@ def measure(setting: Setting, simulator: Simulator, bags: Bags, outstanding: int
     delivery = simulator.run(workload, outstanding_reads=outstanding)
     params = workload.params
     names = ("row_bytes", "index_bytes", "weight_bytes", "offset_bytes", "bag")
-    bus_bytes = setting.config.bus_bytes
+    bus_bytes, index_port_bytes = setting.config.bus_bytes, setting.config.index_port_bits // 8
     limit, reason, has_bar = limit_of(
-        port=port_limit(bus_bytes=bus_bytes, **{name: params[name] for name in names}),
+        port=port_limit(
+            bus_bytes=bus_bytes,
+            index_port_bytes=index_port_bytes,
+            **{name: params[name] for name in names},
+        ),
         beats=-(-bags.row_bytes // bus_bytes),
         row_share=bags.row_bytes / (bus_bytes * -(-bags.row_bytes // bus_bytes)),
         outstanding=outstanding,
@@ -195,6 +212,7 @@ def measure(setting: Setting, simulator: Simulator, bags: Bags, outstanding: int
         params={
             **params,
             "bus_bytes": bus_bytes,
+            "index_port_bytes": index_port_bytes,
             "latency_cycles": setting.latency_cycles,
             "outstanding": outstanding,
             "memory": simulator.memory,

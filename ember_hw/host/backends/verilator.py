@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
-from ember_hw.host.backends.verilog import cached_verilog
+from ember_hw.host.backends.requests import (
+    STATE_MASK,
+    FeedLine,
+    argument_values,
+    input_arrays,
+    request_accesses,
+)
+from ember_hw.host.backends.verilog import cached_verilog, model_shape
 from ember_hw.host.execute import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION
 from ember_hw.registers import (
+    ARGUMENTS_ADDRESS,
     CONFIG_HASH,
     CONTROL,
     CONTROL_START,
@@ -34,8 +42,7 @@ from ember_hw.registers import (
     fault_error,
 )
 from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
-from ember_hw.rtl.layouts import tag_bits
-from ember_hw.sim.build import ModelShape, build_model
+from ember_hw.sim.build import build_model
 from ember_hw.sim.model import RunState, SimulationError, VerilatorModel
 from ember_hw.sim.options import DramMemory, LinkMemory, Pushes, Trace
 
@@ -101,26 +108,44 @@ class Backend:
         self._trace = trace
         if trace is not None:
             _check_writable(trace.path)  # now, not after a build of minutes
-        shape = ModelShape(
-            bus_bytes=config.bus_bytes,
-            bundle_bytes=config.bundle_bytes,
-            event_bits=config.events,
-            id_bits=tag_bits(config),
-            address_bits=config.address_width_bits,
-        )
         self._library = build_model(
             cached_verilog(config, progress),
-            shape,
+            model_shape(config),
             optimise=optimise,
             trace=trace is not None,
             progress=progress,
         )
         self._model: VerilatorModel | None = None
         self._words: list[int | None] = []
+        self._arguments: list[int] = []
         self._open_model()
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
         """Run a launch; see `ember_hw.host.device.Backend`."""
+        return self.execute_requests([launch])
+
+    def execute_requests(
+        self, launches: Sequence[Launch], feed: Sequence[FeedLine] = ()
+    ) -> Iterator[Chunk]:
+        """Run launches of one microcode as requests that wait one behind the other.
+
+        Each is started as soon as the unit has room for it, while those before it run. Counters
+        count all of them, unless one ends before the next starts.
+
+        Parameters
+        ----------
+        launches : sequence of Launch
+            Alike but for their arguments.
+        feed : sequence of ((int, int), uint8 (64,))
+            Lines for the input queue, in order: the unit and the number of the stream that takes
+            each, and its bytes.
+
+        Raises
+        ------
+        DeviceError
+            The program stopped on a fault.
+        """
+        launch = launches[0]
         model = self._open_model()
         has_ended = False
         self.cycles = 0
@@ -136,15 +161,26 @@ class Backend:
             if self._record_reads:
                 model.record_reads(False)  # forgets those of the launch before
                 model.record_reads()
-            model.write_register(CONTROL.address, CONTROL_START)
+            if feed:
+                model.set_input(*input_arrays(feed, self.config))
+            if len(launches) == 1:
+                self._write_arguments(model, launch)
+                model.write_register(CONTROL.address, CONTROL_START)
+            else:
+                held = self._arguments
+                model.set_accesses(request_accesses(launches, self.config, held=held))
+            is_starting = len(launches) > 1
             while not has_ended:
                 result = model.run(max_idle_cycles=self.max_idle_cycles)
                 self.cycles += result.cycles
                 if result.state is RunState.IDLE_TIMEOUT:
                     self._refuse_idle(model)
                 if result.state is RunState.PROGRAM_ENDED:
-                    self._check_state(model)
-                    has_ended = True
+                    # A run that made the starts may end before the requests do.
+                    if not (is_starting and self._is_running(model)):
+                        self._check_state(model)
+                        has_ended = True
+                    is_starting = False
                 events, scalars = unpack_bundles(result.bundles, self.config)
                 yield Chunk(events, scalars, result.row_beats, result.row_last, result.row_cycles)
         except SimulationError:
@@ -206,6 +242,7 @@ class Backend:
         """Reset the unit and await that it is idle; it then holds no microcode."""
         model.reset()
         self._words = []
+        self._arguments = [0] * self.config.exports
         for _ in range(_RESET_POLLS):
             if model.read_register(STATUS.address) == State.IDLE:
                 return
@@ -234,9 +271,20 @@ class Backend:
                 model.write_register(MICROCODE_ADDRESS + 4 * number, word)
         self._words = [*words]
 
+    def _write_arguments(self, model: VerilatorModel, launch: Launch) -> None:
+        """Write the arguments that the unit doesn't hold yet."""
+        for position, value in enumerate(argument_values(launch)):
+            if value != self._arguments[position]:
+                model.write_register(ARGUMENTS_ADDRESS + 4 * position, value)
+                self._arguments[position] = value
+
+    def _is_running(self, model: VerilatorModel) -> bool:
+        state = State(model.read_register(STATUS.address) & STATE_MASK)
+        return state in (State.RUNNING, State.DRAINING, State.RESETTING)
+
     def _check_state(self, model: VerilatorModel) -> None:
         """Refuse an end that isn't DONE."""
-        state = State(model.read_register(STATUS.address) & 7)
+        state = State(model.read_register(STATUS.address) & STATE_MASK)
         if state is State.FAULTED:
             fault = model.read_register(FAULT.address)
             code = FaultCode(fault & 0x1F)
@@ -248,7 +296,7 @@ class Backend:
             raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
 
     def _refuse_idle(self, model: VerilatorModel) -> NoReturn:
-        state = State(model.read_register(STATUS.address) & 7)
+        state = State(model.read_register(STATUS.address) & STATE_MASK)
         counters = ", ".join(f"{name} {value}" for name, value in self.facts().items())
         raise DeviceError(
             f"the access unit must go on, but nothing moved for {self.max_idle_cycles} cycles in "
