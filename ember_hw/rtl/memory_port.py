@@ -111,7 +111,7 @@ class MemoryPort(wiring.Component):
         to_index = Const(1) if self.index else bus.rid[tag_width]
         asked = bus.arvalid & bus.arready
         returned = bus.rvalid & bus.rlast
-        in_flight = Signal(range(_most_reads(config) + 1))
+        in_flight = Signal(range(most_reads(config) + 1))
         with m.If(asked & ~returned):
             m.d.sync += in_flight.eq(in_flight + 1)
         with m.Elif(returned & ~asked):
@@ -130,6 +130,6 @@ class MemoryPort(wiring.Component):
         return m
 
 
-def _most_reads(config: AcceleratorConfig) -> int:
+def most_reads(config: AcceleratorConfig) -> int:
     """Return the reads that may be in flight: the rows', and every place of every stream."""
     return config.outstanding_reads + streams(config) * config.lines_per_stream

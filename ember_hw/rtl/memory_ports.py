@@ -20,8 +20,8 @@ from ember_hw.rtl.layouts import (
 from ember_hw.rtl.memory_port import MemoryPort, port_beat_layout
 from ember_hw.rtl.stream_arbiter import StreamArbiter
 
-# Requests that wait for one port while others go on: no port has to wait for another's turn.
-_REQUEST_ENTRIES = 16
+#: Requests that wait for one port while others go on: no port has to wait for another's turn.
+REQUEST_ENTRIES = 16
 
 
 class MemoryPorts(wiring.Component):
@@ -120,7 +120,7 @@ class MemoryPorts(wiring.Component):
             queues = {}
             for name, request in clients.items():
                 queue = StreamFifo(
-                    shape=read_request_layout(config), depth_entries=_REQUEST_ENTRIES
+                    shape=read_request_layout(config), depth_entries=REQUEST_ENTRIES
                 )
                 m.submodules[f"{name}_queue{number}"] = queue
                 is_here = port_of(request.payload.address, config) == number
