@@ -30,7 +30,7 @@ class MemoryPorts(wiring.Component):
     Reads of one client, tag and port return in order. With one port a beat is handed on the cycle
     after R. With several, requests wait for their port in queues, and beats in a queue at each
     port, from which they are taken in turn; a port asks only for beats that its queue has room for,
-    so RREADY is always high.
+    so RREADY is always high; a read takes six cycles more.
 
     Members
     -------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.interpreters.scalar_microcode import Response, Scalar
+from ember_hw.compiler.interpreters.scalar_microcode import Fault, Response, Scalar, Stopped
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Microcode, disassemble
 from ember_hw.sim.options import IdealMemory, IdealSink, Memory, Sink
@@ -85,8 +86,32 @@ class Case:
         """What it runs on."""
         return self.microcode.config
 
-    def scalar(self, *, collect: bool = False) -> Scalar:
-        """Return the scalar interpreter with the case loaded."""
+    @cached_property
+    def whole(self) -> Scalar:
+        """The run of all that does not depend on a fault.
+
+        Raises
+        ------
+        UndefinedError, TooLongError
+            The program means nothing, or too much.
+        """
+        scalar = self._scalar(collect=True)
+        scalar.run()
+        return scalar
+
+    @cached_property
+    def first(self) -> tuple[Scalar, Fault | None]:
+        """The run up to the first fault in the order of the program, and that fault."""
+        if not self.whole.faults:
+            return self.whole, None
+        scalar = self._scalar(collect=False)
+        try:
+            scalar.run()
+        except Stopped as stopped:
+            return scalar, stopped.fault
+        raise AssertionError("a fault that is collected must stop a run")
+
+    def _scalar(self, *, collect: bool) -> Scalar:
         return Scalar(
             self.microcode,
             [(base, content.tobytes()) for base, content in self.regions],

@@ -39,14 +39,15 @@ def random_case(config: AcceleratorConfig, seed: int) -> Case:
     kind = "legal"
     if rng.random() > 0.62:
         kind = rng.choice([*_FAULTS])
-    case = legal_case(config, seed, is_long=kind == "legal" or rng.random() < 0.7)
+    is_long = kind == "legal" or rng.random() < 0.7
+    case = legal_case(config, seed, is_long=is_long, is_fed=kind == "missing lines")
     case = _with_surroundings(case, rng)
     if kind == "legal":
         return case
     for _ in range(20):
         spoiled = _with_pushes(replace(_FAULTS[kind](case, rng), kind=kind))
         try:
-            spoiled.scalar(collect=True).run()
+            _ = spoiled.whole
         except (TooLongError, UndefinedError):
             continue
         return spoiled
@@ -249,7 +250,7 @@ def _missing_lines(case: Case, rng: random.Random) -> Case:
         return case
     who = rng.choice([*case.lines])
     lines = dict(case.lines)
-    lines[who] = lines[who][: rng.randrange(len(lines[who]) + 1)]
+    lines[who] = lines[who][: rng.randrange(max(1, len(lines[who])))]
     environment = replace(
         case.environment, watchdog_cycles=3 * _STALL_WATCHDOG_CYCLES, may_stall=True
     )

@@ -27,7 +27,9 @@ class _Loop:
     is_never_empty: bool
 
 
-def legal_case(config: AcceleratorConfig, seed: int, *, is_long: bool = True) -> Case:
+def legal_case(
+    config: AcceleratorConfig, seed: int, *, is_long: bool = True, is_fed: bool = False
+) -> Case:
     """Return a legal program for ideal surroundings.
 
     Parameters
@@ -36,21 +38,23 @@ def legal_case(config: AcceleratorConfig, seed: int, *, is_long: bool = True) ->
     seed : int
     is_long : bool
         It has a hundred leaf tokens or more, over all requests.
+    is_fed : bool
+        The input queue feeds all its streams, where the config has one; else some of them at times.
     """
     rng = random.Random(f"{config.name} {seed}")
     for _ in range(_TRIES):
         case = _Generator(config, rng, is_long).case(seed)
-        scalar = case.scalar()
         try:
-            scalar.run()
+            tokens = case.whole.leaf_tokens
         except TooLongError:
             continue
-        if not is_long or scalar.leaf_tokens >= 100:
-            return _feed_queue(case, rng)
+        assert not case.whole.faults, case.describe()
+        if not is_long or tokens >= 100:
+            return _feed_queue(case, rng, is_fed)
     raise AssertionError(f"a long program must come of seed {seed}")
 
 
-def _feed_queue(case: Case, rng: random.Random) -> Case:
+def _feed_queue(case: Case, rng: random.Random, feeds_all: bool) -> Case:
     """Let the input queue bring what some streams would read from memory."""
     config = case.config
     fed = [
@@ -59,14 +63,12 @@ def _feed_queue(case: Case, rng: random.Random) -> Case:
         for stream in range(config.streams_per_unit)
         if case.microcode.get(f"unit{unit}.stream{stream}", "enable")
         and config.input_queue
-        and rng.random() < 0.3
+        and (feeds_all or rng.random() < 0.3)
     ]
-    if not fed or rng.random() < 0.3:
+    if not fed or (not feeds_all and rng.random() < 0.3):
         return case
-    scalar = case.scalar()
-    scalar.run()
     lines: dict[tuple[int, int], list[bytes]] = {who: [] for who in fed}
-    for unit, stream, address in scalar.lines_read:
+    for unit, stream, address in case.whole.lines_read:
         if (unit, stream) in lines:
             base, content = next(
                 (base, content)
@@ -111,7 +113,8 @@ class _Generator:
         if self.rng.random() < 0.3:
             events = (1 << self.config.events) - 1
         self.records["issue"] = {"events": events}
-        limit = self.rng.choice([0, 0, 0, 1, 2, self.config.outstanding_reads])
+        most = self.config.outstanding_reads
+        limit = self.rng.choice([0, 0, 0, 1, 2, most, self.rng.randint(0, most)])
         self.records["header"] = {"outstanding_reads": limit}
         return Case(
             seed=seed,
@@ -145,7 +148,7 @@ class _Generator:
     def _unit(self, level: int, values: list[Known | None]) -> tuple[list[Known | None], _Loop]:
         rng, streams = self.rng, self.config.streams_per_unit
         loop = self._loop(level, values)
-        record = loop.record | {"enable": 1}
+        record = self._unused_bounds() | loop.record | {"enable": 1}
         reach = Reach(loop.induction, record["step"], values)
         own: list[Known | None] = [loop.induction]
         pair = None
@@ -175,6 +178,14 @@ class _Generator:
         record |= {f"export{i}": choice for i, choice in enumerate(exports)}
         self.records[f"unit{level}"] = record
         return [own[c - 1] if c else values[i] for i, c in enumerate(exports)], loop
+
+    def _unused_bounds(self) -> dict[str, int]:
+        """Return values of fields that the bounds will not look at, or that are set later."""
+        numbers = ("lower_immediate", "upper_immediate")
+        exports = ("lower_export", "upper_export")
+        return {name: self.rng.randint(LEAST, MOST) for name in numbers} | {
+            name: self.rng.randrange(self.config.exports) for name in exports
+        }
 
     def _trips(self, level: int) -> int:
         """Return a random number of iterations of one entry, to reach the aim on average."""

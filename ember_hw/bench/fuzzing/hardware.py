@@ -129,19 +129,27 @@ class Hardware:
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
-        library = build_model(
+        self._library = build_model(
             cached_verilog(config, progress),
             model_shape(config),
             optimise=optimise,
             progress=progress,
         )
-        self._model = VerilatorModel(library)
         self._words: list[int] = []
-        self._reset()
+        self._open()
 
     def close(self) -> None:
         """Free the model."""
         self._model.close()
+
+    def restart(self) -> None:
+        """Begin anew, with a fresh model."""
+        self._model.close()
+        self._open()
+
+    def _open(self) -> None:
+        self._model = VerilatorModel(self._library)
+        self._reset()
 
     def run(self, case: Case, *, with_counters: bool = False) -> Outcome:
         """Run a case; what ran before must not show.
@@ -210,12 +218,10 @@ class Hardware:
 
     def _input(self, case: Case) -> tuple[np.ndarray, np.ndarray]:
         """Return what the input queue brings, in the order in which the program takes it."""
-        scalar = case.scalar(collect=True)
-        scalar.run()
         brought = {who: iter(lines) for who, lines in case.lines.items()}
         destinations: list[int] = []
         lines: list[bytes] = []
-        for unit, stream in scalar.taken:
+        for unit, stream in case.whole.taken:
             line = next(brought.get((unit, stream), iter(())), None)
             if line is not None:
                 destinations.append(unit * self.config.streams_per_unit + stream)

@@ -13,7 +13,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Source
 
 _MOST_REGION_BYTES = 1 << 17
-_PITCH_LIMIT = 1 << 20
+_OPERANDS = ("base", "pitch", "length", "rows", "offset")
 
 
 class RowMaker:
@@ -53,7 +53,9 @@ class RowMaker:
         if index is None:
             return None
         index_export, index_known = index
-        record = {"events": events, "index_export": index_export, "hint": rng.choice([0, 1, 2])}
+        record = {f"{name}_export": rng.randrange(len(self._exports)) for name in _OPERANDS}
+        record |= {"offset_size": rng.randrange(4), "clip": rng.randrange(1 << 17)}  # for nothing
+        record |= {"events": events, "index_export": index_export, "hint": rng.choice([0, 1, 2])}
 
         pitch_least = pitch_most = bus_bytes * rng.choice([1, 1, 2, 3, 4, 8, 17, 70])
         record["pitch"] = pitch_most

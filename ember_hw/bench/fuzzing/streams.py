@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,11 +144,8 @@ class StreamMaker:
             values = np.minimum(values, most)
             self._pairs += 1
             low, high = int(values[0]), int(values[-1])
-            pair = {"pair": self._pairs, "gap": gap}
-            return values, [
-                Known(low, high, **pair),
-                Known(low, high, **pair, is_upper=True),
-            ]
+            lower = Known(low, high, pair=self._pairs, gap=gap)
+            return values, [lower, replace(lower, is_upper=True)]
         kind = rng.choice(["index", "index", "small", "small", "bytes", "lines", "wild"])
         if kind == "wild":
             values = self._bytes.integers(-most - 1, most + 1, count)
