@@ -3,12 +3,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from ember_hw.bench.bags import MIXED, Bags
-from ember_hw.bench.simulated import Delivery, Simulator, check_bundles, check_rows
+from ember_hw.bench.simulated import Delivery, Simulator, check_bundles, check_rows, delivery
 from ember_hw.bench.workload import Workload
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.microcode_issue import Chunk
@@ -135,6 +136,18 @@ def test_microcode_that_fetches_other_rows_than_numpy_is_refused(
     text = f"rows of {workload.name!r} must be NumPy's, and aren't"
     with pytest.raises(DeviceError, match=f"^{re.escape(text)}$"):
         check_rows(other, wanted, wanted, wanted[0].row_keep)
+
+
+def test_requests_with_a_pause_between_them_are_refused(
+    workload: Workload, launch: Launch, wanted: list[Chunk]
+) -> None:
+    beats = len(wanted[0].row_beats)
+    text = (
+        f"requests of {workload.name!r} must follow each other without a pause, but the unit "
+        f"counted 3 row beats of {beats}"
+    )
+    with pytest.raises(DeviceError, match=f"^{re.escape(text)}$"):
+        delivery(workload, [launch], cast(Any, wanted), {"row_beats": 3, "cycles": 9})
 
 
 @pytest.fixture(scope="module")
