@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 from cocotbext.axi import (
     AddressSpace,
     AxiLiteBus,
@@ -20,11 +19,14 @@ from cocotbext.axi import (
     AxiResp,
     AxiSlaveRead,
     AxiStreamBus,
+    AxiStreamFrame,
     AxiStreamSink,
-    MemoryRegion,
+    AxiStreamSource,
 )
 
+from cocotb_tests.models import FaultyRegion, Stalls
 from cocotb_tests.monitors import Monitor, Seen
+from cocotb_tests.read_ports import read_ports
 from cocotb_tests.responder import ReadResponder
 from cocotb_tests.runner import CONFIG_VARIABLE
 from ember_hw.config import AcceleratorConfig
@@ -32,6 +34,8 @@ from ember_hw.host.launch import Launch
 from ember_hw.host.memory_layout import Region
 from ember_hw.isa import Microcode
 from ember_hw.registers import (
+    ARGUMENTS_ADDRESS,
+    COMPLETED,
     CONTROL,
     CONTROL_ABORT,
     CONTROL_START,
@@ -39,11 +43,12 @@ from ember_hw.registers import (
     FAULT_ADDRESS_HIGH,
     FAULT_ADDRESS_LOW,
     MICROCODE_ADDRESS,
+    REQUESTS,
     STATUS,
-    Counter,
     FaultCode,
     State,
     counter_address,
+    counters,
 )
 
 PERIOD_NS = 10
@@ -65,49 +70,10 @@ def bench_config() -> AcceleratorConfig:
     return AcceleratorConfig.from_dict(json.loads(os.environ[CONFIG_VARIABLE]))
 
 
-class Stalls:
-    """A pause generator: stalls of 1 to 8 cycles, so that queues fill and drain.
-
-    Parameters
-    ----------
-    name : str
-        Of the channel; with the seed it makes the sequence.
-    share : float
-        Share of cycles that are stalled, 0 to 1.
-    """
-
-    def __init__(self, name: str, share: float) -> None:
-        self._random = random.Random(f"{cocotb.RANDOM_SEED} {name}")
-        self._share = share
-
-    def __iter__(self) -> Iterator[bool]:
-        while True:
-            stalled = self._random.random() < self._share
-            for _ in range(self._random.choice((1, 1, 2, 3, 8))):
-                yield stalled
-
-
-class FaultyRegion(MemoryRegion):
-    """Memory that can't be read at some addresses: cocotbext-axi answers SLVERR.
-
-    Parameters
-    ----------
-    bad : sequence of int
-        Offsets of the beats that fail.
-    """
-
-    def __init__(self, content: bytearray, bad: Sequence[int]) -> None:
-        super().__init__(len(content), mem=content)
-        self._bad = frozenset(bad)
-
-    async def _read(self, address: int, length: int, **kwargs: Any) -> Any:
-        if address in self._bad:
-            raise ValueError(f"offset {address:#x} can't be read")
-        return await super()._read(address, length, **kwargs)
-
-
 class Bench:
     """The access unit with cocotbext-axi on all ports.
+
+    With AXI3, which cocotbext-axi has not, `ReadResponder` answers the reads.
 
     Parameters
     ----------
@@ -129,18 +95,35 @@ class Bench:
         self._clock.start()
         self.monitor = Monitor(dut, self.config)
         self.host = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
-        # The unit resets the sinks, which then forget the part of a frame that they have.
+        # The unit resets sinks and source, which then forget the part of a frame that they have.
         queues: dict[str, Any] = {"reset": dut.m_axis_aresetn, "reset_active_level": False}
         bus = AxiStreamBus.from_prefix(dut, "m_axis_bundle")
         self.bundles = AxiStreamSink(bus, dut.clk, byte_size=8, **queues)
         bus = AxiStreamBus.from_prefix(dut, "m_axis_row")
         self.rows = AxiStreamSink(bus, dut.clk, **queues)
+        self.words: AxiStreamSource | None = None
+        if self.config.input_queue:
+            bus = AxiStreamBus.from_prefix(dut, "s_axis_index")
+            self.words = AxiStreamSource(bus, dut.clk, byte_size=8, **queues)
+            cocotb.start_soon(self._lose_words(self.words))
+        if memory is None and self.config.memory_protocol == "axi3":
+            memory = ReadResponder(
+                dut, self.config, seed=cocotb.RANDOM_SEED, stall_share=stall_share
+            )
         self.responder = memory
-        self.memory: AxiSlaveRead | None = None
+        self.memories: list[AxiSlaveRead] = []
         if memory is None:
-            bus = AxiReadBus.from_prefix(dut, "m_axi")
-            self.memory = AxiSlaveRead(bus, dut.clk, dut.rst, target=AddressSpace())
+            for port in read_ports(self.config):
+                bus = AxiReadBus.from_prefix(dut, port.prefix)
+                self.memories.append(AxiSlaveRead(bus, dut.clk, dut.rst, target=AddressSpace()))
+        self._arguments: list[int] = []
         self.set_stalls(stall_share)
+
+    async def _lose_words(self, source: AxiStreamSource) -> None:
+        """Drop what the input queue holds whenever the unit resets the queues."""
+        while True:
+            await FallingEdge(self.dut.m_axis_aresetn)
+            source.clear()
 
     def set_stalls(self, share: float) -> None:
         """Stall every channel for that share of the cycles; 0: none."""
@@ -155,9 +138,11 @@ class Bench:
             "bundle": self.bundles,
             "row": self.rows,
         }
-        if self.memory is not None:
-            channels["memory ar"] = self.memory.ar_channel
-            channels["memory r"] = self.memory.r_channel
+        if self.words is not None:
+            channels["words"] = self.words
+        for number, memory in enumerate(self.memories):
+            channels[f"memory ar {number}"] = memory.ar_channel
+            channels[f"memory r {number}"] = memory.r_channel
         for name, channel in channels.items():
             channel.set_pause_generator(iter(Stalls(name, share)) if share else None)
             channel.pause = False
@@ -170,6 +155,7 @@ class Bench:
         await RisingEdge(self.dut.clk)
         for sink in (self.bundles, self.rows):
             sink.clear()
+        self._arguments = [0] * self.config.exports
         await self.state_is(State.IDLE)
         self.monitor.clear()
 
@@ -216,8 +202,36 @@ class Bench:
             await self.write(MICROCODE_ADDRESS + 4 * number, word)
 
     async def start(self) -> None:
-        """Start the program."""
+        """Start a request with the arguments that the registers hold."""
         await self.write(CONTROL.address, CONTROL_START)
+
+    async def set_arguments(self, arguments: Sequence[int]) -> None:
+        """Write the arguments of the next request that the registers don't hold yet.
+
+        Parameters
+        ----------
+        arguments : sequence of int
+            Signed or unsigned 32-bit values; those left out are 0.
+        """
+        wanted = [*arguments, *[0] * (self.config.exports - len(arguments))]
+        for number, value in enumerate(wanted):
+            if self._arguments[number] != value:
+                await self.write(ARGUMENTS_ADDRESS + 4 * number, value & 0xFFFF_FFFF)
+        self._arguments = wanted
+
+    async def request(self, arguments: Sequence[int]) -> None:
+        """Start a request; await that there is room for it."""
+        end = self.monitor.cycles + MOST_CYCLES
+        while await self.read(REQUESTS.address) == self.config.request_entries:
+            assert self.monitor.cycles < end, f"no request ends within {MOST_CYCLES} cycles"
+        await self.set_arguments(arguments)
+        await self.start()
+
+    def feed(self, lines: Iterable[tuple[int, bytes]]) -> None:
+        """Let the input queue bring lines: number of the stream and 64 bytes."""
+        assert self.words is not None, "the config has no input queue"
+        for stream, line in lines:
+            self.words.send_nowait(AxiStreamFrame(line, tdest=stream))
 
     async def abort(self) -> None:
         """Stop the program."""
@@ -230,12 +244,12 @@ class Bench:
         address |= await self.read(FAULT_ADDRESS_HIGH.address) << 32
         return FaultCode(word & 0x1F), word >> 8 & 0xFF, word >> 16 & 0xFF, address
 
-    async def counters(self) -> dict[Counter, int]:
+    async def counters(self) -> list[int]:
         """Return all counters."""
-        values: dict[Counter, int] = {}
-        for counter in Counter:
+        values: list[int] = []
+        for counter in range(counters(self.config)):
             low = await self.read(counter_address(counter))
-            values[counter] = low | await self.read(counter_address(counter) + 4) << 32
+            values.append(low | await self.read(counter_address(counter) + 4) << 32)
         return values
 
     # Memory
@@ -247,41 +261,62 @@ class Bench:
         ----------
         regions : sequence of Region
         bad : sequence of int
-            Addresses of beats that can't be read.
+            Addresses of beats that can't be read; not with `ReadResponder`, which has its own.
         """
         regions = [region for region in regions if region.data.size]
-        self.monitor.mapped = [(r.base, r.base + r.data.size) for r in regions]
+        self.monitor.map([(r.base, r.base + r.data.size) for r in regions])
         if self.responder is not None:
             self.responder.regions = [(r.base, r.data.tobytes()) for r in regions]
-        if self.memory is not None:
+        if self.memories:
             space = AddressSpace(1 << self.config.address_width_bits)
             for region in regions:
                 content = bytearray(region.data.tobytes())
                 faulty = FaultyRegion(content, [address - region.base for address in bad])
                 space.register_region(faulty, region.base)
-            self.memory.target = space
+            for memory in self.memories:
+                memory.target = space
 
     # Programs
 
-    async def begin(self, launch: Launch, bad: Sequence[int] = ()) -> None:
-        """Map, load and start a program."""
+    async def prepare(self, launch: Launch, bad: Sequence[int] = ()) -> None:
+        """Map and load a program, and set its arguments."""
         self.map(launch.regions, bad)
         await self.load(launch.microcode)
+        await self.set_arguments(launch.arguments)
+        self._completed = await self.read(COMPLETED.address)
         self.monitor.clear()
+
+    async def begin(self, launch: Launch, bad: Sequence[int] = ()) -> None:
+        """Map, load and start a program."""
+        await self.prepare(launch, bad)
         await self.start()
 
-    async def end(self, wanted: State = State.DONE) -> Seen:
+    async def end(self, wanted: State = State.DONE, *, requests: int = 1) -> Seen:
         """Await the end of a program; return what passed.
 
-        The interrupt must have come once, no read be in flight, and nothing follow; what the sinks
-        took must be what the monitor saw.
+        The interrupt must have come (once if it was one request), no read be in flight, and nothing
+        follow; what the sinks took must be what the monitor saw.
+
+        Parameters
+        ----------
+        wanted : State
+            DONE or FAULTED.
+        requests : int
+            Requests that COMPLETED must count if the program ended; of one that was stopped, at
+            most as many.
         """
         state = await self.state_is(State.DONE, State.FAULTED)
         if state is not wanted:
             raise AssertionError(f"{state.name}, not {wanted.name}: {await self.fault()}")
         seen = self.monitor.clear()
-        assert seen.irqs == 1, f"the interrupt must come once, not {seen.irqs} times"
+        assert 1 <= seen.irqs <= requests, f"{requests} requests, {seen.irqs} interrupts"
         assert self.monitor.outstanding == 0, f"{self.monitor.outstanding} reads are in flight"
+        completed = await self.read(COMPLETED.address) - self._completed
+        lasts = sum(last for _, last in seen.bundles)
+        assert completed <= lasts, f"{completed} requests completed, {lasts} bundles were the last"
+        most = requests if wanted is State.DONE else requests - 1
+        assert most >= completed >= most * (wanted is State.DONE), f"{completed} requests completed"
+        assert await self.read(REQUESTS.address) == 0
         await ClockCycles(self.dut.clk, 20)
         later = self.monitor.clear()
         assert later == Seen(), f"nothing may follow the end of a program, but did: {later}"
@@ -295,9 +330,13 @@ class Bench:
 
     def _check_sinks(self, seen: Seen) -> None:
         bundle_bytes, bus_bytes = self.config.bundle_bytes, self.config.bus_bytes
-        frame = self.bundles.recv_nowait()
+        frames: list[bytes] = []
+        while not self.bundles.empty():
+            frames.append(bytes(self.bundles.recv_nowait().tdata))
         bundles = b"".join(data.to_bytes(bundle_bytes, "little") for data, _ in seen.bundles)
-        assert bytes(frame.tdata) == bundles, "AxiStreamSink and monitor differ in bundles"
+        assert b"".join(frames) == bundles, "AxiStreamSink and monitor differ in bundles"
+        lasts = sum(last for _, last in seen.bundles)
+        assert len(frames) == lasts, f"AxiStreamSink took {len(frames)} frames, not {lasts}"
         rows: list[bytes] = []
         while not self.rows.empty():
             rows.append(bytes(self.rows.recv_nowait().tdata))
@@ -308,4 +347,3 @@ class Bench:
         assert b"".join(rows) == b"".join(kept), "AxiStreamSink and monitor differ in rows"
         lasts = sum(last for _, _, last in seen.row_beats)
         assert len(rows) == lasts, f"AxiStreamSink took {len(rows)} rows, not {lasts}"
-        assert self.bundles.empty(), "bundles must be one frame"

@@ -91,8 +91,9 @@ async def end_and_check(bench: Bench, launch: Launch, case: Case) -> Seen:
     seen = await bench.end()
     check_queues(launch, seen)
     check_pooled(launch, seen, case.expected())
-    Plan(launch).check(seen.reads)
-    check_counters(launch, seen, await bench.counters())
+    plan = Plan(launch)
+    plan.check(seen.reads)
+    check_counters(plan, seen, await bench.counters())
     return seen
 
 

@@ -5,66 +5,15 @@ A broken rule fails the running test at once.
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.read_ports import Channel, Read, ReadPortMonitor, read_ports
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl import axi
-from ember_hw.rtl.layouts import tag_bits
-
-_BOUNDARY_BYTES = 4096
-
-
-@dataclass(frozen=True)
-class Read:
-    """One read that was asked for on AR.
-
-    Attributes
-    ----------
-    address : int
-        Byte address of its first beat.
-    beats : int
-        Its length.
-    tag : int
-        ARID.
-    is_row : bool
-        Asked for by the gather engine, not by a memory stream.
-    """
-
-    address: int
-    beats: int
-    tag: int
-    is_row: bool
-
-
-class _Channel:
-    """A VALID/READY channel: VALID stays, and the payload holds, until READY."""
-
-    def __init__(self, dut: Any, prefix: str, payload: tuple[str, ...], stem: str = "") -> None:
-        self.name = prefix
-        self._valid = getattr(dut, f"{prefix}{stem}valid")
-        self._ready = getattr(dut, f"{prefix}{stem}ready")
-        self._payload = [getattr(dut, f"{prefix}{stem}{signal}") for signal in payload]
-        self._held: list[int] | None = None
-
-    def sample(self) -> list[int] | None:
-        """Return the payload if it passes at this edge."""
-        if not self._valid.value:
-            assert self._held is None, f"{self.name}: VALID fell before READY"
-            return None
-        now = [int(signal.value) for signal in self._payload]
-        assert self._held in (None, now), f"{self.name}: {self._held} became {now} before READY"
-        passes = bool(self._ready.value)
-        self._held = None if passes else now
-        return now if passes else None
-
-    def reset(self) -> None:
-        self._held = None
 
 
 @dataclass
@@ -78,9 +27,13 @@ class Seen:
     row_beats : list of (int, int, int)
         TDATA, TKEEP and TLAST.
     reads : list of Read
-        In the order of AR.
-    data_beats : list of bool
-        Beats on R, whether of a row.
+        In the order of AR; those of one cycle in the order of their ports.
+    row_data_beats, line_data_beats : int
+        Beats on R.
+    shared_cycles : int
+        Cycles with a beat of a row and one of a line.
+    queue_words : list of int
+        TDEST of each word that was taken from the input queue.
     irqs : int
         Cycles with the interrupt high.
     queue_reset_cycles : int
@@ -92,7 +45,10 @@ class Seen:
     bundles: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     row_beats: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     reads: list[Read] = field(default_factory=list[Read])
-    data_beats: list[bool] = field(default_factory=list[bool])
+    row_data_beats: int = 0
+    line_data_beats: int = 0
+    shared_cycles: int = 0
+    queue_words: list[int] = field(default_factory=list[int])
     irqs: int = 0
     queue_reset_cycles: int = 0
     most_row_reads: int = 0
@@ -111,45 +67,49 @@ class Monitor:
     seen : Seen
     cycles : int
         Edges without reset so far.
-    mapped : list of (int, int)
-        First address and end of each region that may be read.
     """
 
     def __init__(self, dut: Any, config: AcceleratorConfig) -> None:
         self.config = config
         self.seen = Seen()
         self.cycles = 0
-        self.mapped: list[tuple[int, int]] = []
         self._dut = dut
-        self._bundle = _Channel(dut, "m_axis_bundle_t", ("data", "last"))
-        self._row = _Channel(dut, "m_axis_row_t", ("data", "keep", "last"))
-        fields = ("addr", "len", "id", "size", "burst", "lock", "cache", "prot", "qos")
-        self._ar = _Channel(dut, "m_axi_ar", fields)
-        self._b = _Channel(dut, "s_axil_b", ("resp",))
-        self._r = _Channel(dut, "s_axil_r", ("data", "resp"))
-        # Beats still to come of each read, oldest first, by ID.
-        self._awaited: dict[int, list[int]] = defaultdict(list)
+        self._bundle = Channel(dut, "m_axis_bundle_t", ("data", "last"))
+        self._row = Channel(dut, "m_axis_row_t", ("data", "keep", "last"))
+        self._b = Channel(dut, "s_axil_b", ("resp",))
+        self._r = Channel(dut, "s_axil_r", ("data", "resp"))
+        self._words: Channel | None = None
+        if config.input_queue:
+            self._words = Channel(dut, "s_axis_index_t", ("data", "dest"))
+        self._memory = [ReadPortMonitor(dut, config, port) for port in read_ports(config)]
         cocotb.start_soon(self._watch())
 
     @property
     def outstanding(self) -> int:
         """Reads in flight."""
-        return sum(len(reads) for reads in self._awaited.values())
+        return self._in_flight(is_row=True) + self._in_flight(is_row=False)
 
     def clear(self) -> Seen:
         """Forget what passed; return it."""
         seen, self.seen = self.seen, Seen()
         return seen
 
+    def map(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Set first address and end of each region that may be read."""
+        for port in self._memory:
+            port.mapped = list(spans)
+
+    def _in_flight(self, *, is_row: bool) -> int:
+        return sum(port.in_flight(is_row=is_row) for port in self._memory)
+
     async def _watch(self) -> None:
         dut, edge = self._dut, RisingEdge(self._dut.clk)
-        channels = (self._bundle, self._row, self._ar, self._b, self._r)
+        watched = (self._bundle, self._row, self._b, self._r, *self._memory)
         while True:
             await edge
             if dut.rst.value:
-                self._awaited.clear()
-                for channel in channels:
-                    channel.reset()
+                for part in watched:
+                    part.reset()
                 continue
             self.cycles += 1
             self._sample_memory()
@@ -165,6 +125,8 @@ class Monitor:
             assert not shown, "TVALID must be low while the queues are in reset"
             self._bundle.reset()
             self._row.reset()
+            if self._words is not None:
+                self._words.reset()
             self.seen.queue_reset_cycles += 1
             return
         bundle, beat = self._bundle.sample(), self._row.sample()
@@ -172,45 +134,25 @@ class Monitor:
             self.seen.bundles.append((bundle[0], bundle[1]))
         if beat is not None:
             self.seen.row_beats.append((beat[0], beat[1], beat[2]))
+        word = None if self._words is None else self._words.sample()
+        if word is not None:
+            self.seen.queue_words.append(word[1])
 
     def _sample_memory(self) -> None:
-        dut = self._dut
-        assert dut.m_axi_rready.value, "RREADY must stay high: every beat has its place"
-        if dut.m_axi_rvalid.value:
-            tag, last = int(dut.m_axi_rid.value), bool(dut.m_axi_rlast.value)
-            reads = self._awaited[tag]
-            assert reads, f"the bench must answer reads only, not ID {tag}"
-            reads[0] -= 1
-            assert last == (reads[0] == 0), f"the bench's RLAST is misplaced, ID {tag}"
-            if last:
-                reads.pop(0)
-            self.seen.data_beats.append(self._is_row(tag))
-        asked = self._ar.sample()
-        if asked is not None:
-            self._check_read(*asked)
-
-    def _check_read(self, address: int, length: int, tag: int, size: int, *rest: int) -> None:
-        burst, lock, cache, prot, qos = rest
-        config, beats = self.config, length + 1
-        end = address + beats * config.bus_bytes
-        what = f"read of {beats} beats at {address:#x}"
-        assert 1 << size == config.bus_bytes, f"{what}: ARSIZE {size}"
-        assert burst == axi.Burst.INCREMENTING.value, f"{what}: ARBURST {burst}"
-        assert (lock, prot, qos) == (0, 0, 0), f"{what}: ARLOCK, ARPROT, ARQOS {lock, prot, qos}"
-        assert cache in (0b0011, 0b1111), f"{what}: ARCACHE {cache:#b}"
-        assert address % config.bus_bytes == 0, f"{what}: not aligned"
-        assert address // _BOUNDARY_BYTES == (end - 1) // _BOUNDARY_BYTES, f"{what}: crosses 4 KB"
-        assert any(low <= address and end <= high for low, high in self.mapped), (
-            f"{what}: outside {[(hex(low), hex(high)) for low, high in self.mapped]}"
-        )
-        is_row = self._is_row(tag)
-        limit = config.max_burst_beats if is_row else config.line_beats
-        assert beats <= limit, f"{what}: more than {limit} beats"
-        self._awaited[tag].append(beats)
-        rows = Tally(self._is_row(other) for other, held in self._awaited.items() for _ in held)
-        self.seen.most_row_reads = max(self.seen.most_row_reads, rows[True])
-        assert rows[True] <= config.outstanding_reads, f"{what}: too many in flight"
-        self.seen.reads.append(Read(address, beats, tag, is_row))
-
-    def _is_row(self, tag: int) -> bool:
-        return not tag >> (tag_bits(self.config) - 1)
+        seen, asked, came = self.seen, False, []
+        for port in self._memory:
+            read, is_row = port.sample()
+            if read is not None:
+                seen.reads.append(read)
+                asked = asked or read.is_row
+            if is_row is not None:
+                came.append(is_row)
+        rows = sum(came)
+        seen.row_data_beats += rows
+        seen.line_data_beats += len(came) - rows
+        seen.shared_cycles += 0 < rows < len(came)
+        if asked:
+            most = self.config.outstanding_reads
+            rows = self._in_flight(is_row=True)
+            assert rows <= most, f"{rows} row reads in flight, which may be {most}"
+            seen.most_row_reads = max(seen.most_row_reads, rows)

@@ -37,6 +37,7 @@ OUTPUT_FOLDER = Path(__file__).resolve().parent.parent / "build" / "cocotb"
 # Machine-made Verilog trips style warnings. Only the ports are to be seen from outside: cocotb's
 # own flag for all signals keeps Verilator from optimising, which triples the time of a build.
 _SETTINGS = f'`verilator_config\nlint_off\npublic_flat_rw -module "{TOP_NAME}" -var "*"\n'
+_COVERAGE_ARGUMENTS = ("--coverage-line", "--coverage-toggle")
 _BUILD_ARGUMENTS = ("--assert", "--x-initial", "unique", "-O3", "--output-split", "15000")
 # Registers without an initial value start with random bits of the seed.
 _PLUSARGS = ("+verilator+rand+reset+2",)
@@ -97,7 +98,7 @@ def names_of(bench: str) -> list[str]:
     return [test.name for generator in generators for test in generator.generate_tests()]
 
 
-def build(config: AcceleratorConfig, *, waves: bool = False) -> Path:
+def build(config: AcceleratorConfig, *, waves: bool = False, coverage: bool = False) -> Path:
     """Return the folder with the simulation of a config, from the cache or freshly built.
 
     Parameters
@@ -106,6 +107,8 @@ def build(config: AcceleratorConfig, *, waves: bool = False) -> Path:
         The access unit.
     waves : bool
         Build in tracing, which costs speed.
+    coverage : bool
+        Build in the counting of lines and toggles, which costs speed too.
 
     Raises
     ------
@@ -116,7 +119,8 @@ def build(config: AcceleratorConfig, *, waves: bool = False) -> Path:
     """
     verilator = find_verilator()
     verilog = cached_verilog(config)
-    parts = (verilog, _SETTINGS, *_BUILD_ARGUMENTS, _MAKE_VARIABLES, str(waves))
+    arguments = (*_BUILD_ARGUMENTS, *(_COVERAGE_ARGUMENTS if coverage else ()))
+    parts = (verilog, _SETTINGS, *arguments, _MAKE_VARIABLES, str(waves))
     tools = (str(verilator.root), verilator.version, version("cocotb"))
     key = sha256("\n".join((*parts, *tools)).encode()).hexdigest()[:32]
 
@@ -132,7 +136,7 @@ def build(config: AcceleratorConfig, *, waves: bool = False) -> Path:
                 _Runner().build(
                     sources=[draft / "settings.vlt", draft / f"{TOP_NAME}.v"],
                     hdl_toplevel=TOP_NAME,
-                    build_args=_BUILD_ARGUMENTS,
+                    build_args=arguments,
                     build_dir=objects,
                     timescale=("1ns", "1ns"),
                     waves=waves,
@@ -153,6 +157,7 @@ def simulate(
     *,
     seed: int = 1,
     waves: bool = False,
+    coverage: bool = False,
 ) -> Outcome:
     """Run tests of a bench in one simulation.
 
@@ -168,6 +173,8 @@ def simulate(
         Of the stalls, and of registers without an initial value.
     waves : bool
         Write ``dump.vcd`` beside the log.
+    coverage : bool
+        Write ``coverage.dat`` beside the log.
 
     Raises
     ------
@@ -178,7 +185,7 @@ def simulate(
     folder = OUTPUT_FOLDER / f"{bench}-{config.name}"
     folder.mkdir(parents=True, exist_ok=True)
     results, log = folder / "results.xml", folder / "simulation.log"
-    built = build(config, waves=waves)
+    built = build(config, waves=waves, coverage=coverage)
     chosen = "|".join(re.escape(name) for name in names)
     try:
         with _environment(WAVES=None, COCOTB_TESTCASE=None):

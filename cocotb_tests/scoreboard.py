@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocotb_tests.monitors import Seen
+from cocotb_tests.plan import Plan, lines_by_stream
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.microcode_issue import Chunk as Expected
 from ember_hw.config import AcceleratorConfig
@@ -15,13 +16,13 @@ from ember_hw.host.execute import Chunk, ExecuteSide, unpack_bundles
 from ember_hw.host.launch import OUTPUT, Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.isa import event_bit
-from ember_hw.registers import Counter
+from ember_hw.registers import Counter, row_counter, stream_counter
 
 
 def interpret(launch: Launch) -> Expected:
     """Return all that the queues must deliver, as one chunk."""
     regions = [(region.base, region.data) for region in launch.regions]
-    chunks = list(execute(launch.microcode, regions))
+    chunks = list(execute(launch.microcode, regions, requests=[launch.arguments]))
     fields = ("events", "scalars", "row_beats", "row_last", "row_keep")
     return Expected(*(np.concatenate([getattr(chunk, f) for chunk in chunks]) for f in fields))
 
@@ -83,21 +84,42 @@ def check_pooled(launch: Launch, seen: Seen, expected: NDArray[np.float32]) -> N
     assert bit_equal(pooled, expected), f"pooled rows must be\n{expected}\nnot\n{pooled}"
 
 
-def check_counters(launch: Launch, seen: Seen, counters: Mapping[Counter, int]) -> None:
-    """Hold the hardware's counters against what passed, and their sum against the cycles."""
-    wanted = interpret(launch)
-    row_beats = sum(seen.data_beats)
-    for counter, value in (
-        (Counter.BUNDLES, len(seen.bundles)),
-        (Counter.ROWS, int(wanted.row_last.sum())),
-        (Counter.ROW_BYTES, int(wanted.row_keep.sum(dtype=np.int64))),
-        (Counter.ROW_BEATS, row_beats),
-        (Counter.INDEX_BEATS, len(seen.data_beats) - row_beats),
-    ):
-        assert counters[counter] == value, f"{counter.name} must be {value}: {counters[counter]}"
+def check_counters(plan: Plan, seen: Seen, counters: Sequence[int]) -> None:
+    """Hold the hardware's counters against what passed, and their sum against the cycles.
+
+    A cycle with a beat of a row and one of a line, of the port apart, counts as the former; beats
+    of several memory ports are counted one after the other.
+    """
+    config = plan.config
+    shared = seen.shared_cycles if config.index_port_bits else 0
+    lines = lines_by_stream(seen.reads, plan)
+    wanted = {
+        int(Counter.BUNDLES): len(seen.bundles),
+        int(Counter.ROWS): len(plan.rows),
+        int(Counter.ROW_BYTES): sum(map(len, plan.rows)),
+        int(Counter.ROW_BEATS): seen.row_data_beats,
+        int(Counter.INDEX_BEATS): seen.line_data_beats - shared,
+    }
+    for unit in range(config.traversal_units):
+        for stream in range(config.streams_per_unit):
+            number = unit * config.streams_per_unit + stream
+            wanted[stream_counter(unit, stream, config)] = len(lines.get(number, ()))
+    for entry in range(config.row_entries):
+        wanted[row_counter(entry, config)] = plan.rows_of_entry[entry]
+    for number, value in wanted.items():
+        name = Counter(number).name if number < len(Counter) else f"counter {number}"
+        assert counters[number] == value, f"{name} must be {value}: {counters[number]}"
     parts = [c for c in Counter if Counter.CYCLES < c < Counter.BUNDLES]
     total, cycles = sum(counters[c] for c in parts), counters[Counter.CYCLES]
     assert total == cycles, f"beats and stalls must add up to {cycles} cycles, not {total}"
+    for counter, least, most in (
+        (Counter.HIGH_OUTSTANDING, seen.most_row_reads, config.outstanding_reads),
+        (Counter.HIGH_ROW_BEATS, min(1, len(plan.rows)), config.reorder_buffer_beats),
+        (Counter.HIGH_BUNDLES, min(1, len(seen.bundles)), config.bundle_entries + 1),
+        (Counter.HIGH_TOKENS, 0, config.token_entries),
+    ):
+        value = counters[counter]
+        assert least <= value <= most, f"{counter.name} must be {least} to {most}: {value}"
 
 
 def _bytes(values: list[int], width: int) -> NDArray[np.uint8]:

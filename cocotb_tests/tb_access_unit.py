@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import ClockCycles
 
-from cocotb_tests.drivers import Bench, bench_test, named
+from cocotb_tests.drivers import Bench, bench_config, bench_test, named
 from cocotb_tests.lookups import GOOD, case_named, end_and_check, launch_case, run_and_check
 from cocotb_tests.monitors import Seen
 from cocotb_tests.plan import Plan
@@ -170,7 +170,7 @@ async def test_queues_that_are_not_drained_stop_the_unit(dut: Any, queue: str) -
 @bench_test
 @cocotb.parametrize(limit=(1, 3, 0))
 async def test_microcode_limits_the_row_reads_in_flight(dut: Any, limit: int) -> None:
-    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, latency_cycles=(40, 40))
+    memory = ReadResponder(dut, bench_config(), seed=cocotb.RANDOM_SEED, latency_cycles=(40, 40))
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
     lookup = case_named("length_17")

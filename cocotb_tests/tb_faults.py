@@ -9,7 +9,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from cocotb_tests.drivers import Bench, bench_test
+from cocotb_tests.drivers import Bench, bench_config, bench_test
 from cocotb_tests.lookups import (
     GOOD,
     case_named,
@@ -23,6 +23,7 @@ from cocotb_tests.monitors import Seen
 from cocotb_tests.plan import Plan
 from cocotb_tests.responder import ReadResponder
 from cocotb_tests.scoreboard import check_queues
+from ember_hw.config import LINE_BYTES
 from ember_hw.host.launch import Launch
 from ember_hw.isa import ISA_VERSION, Microcode
 from ember_hw.registers import NO_UNIT, FaultCode, State
@@ -79,19 +80,19 @@ async def test_stream_out_of_bounds(dut: Any, unit: int) -> None:
     await bench.reset()
     good = launch_case(case_named("lengths_mixed"), bench.config)
     record = f"unit{unit}.stream0"
-    short = good.microcode.get(record, "region_bytes") - 8
-    bad = _with_microcode(good, record, region_bytes=short)
+    short = good.microcode.get(record, "elements") - 1
+    bad = _with_microcode(good, record, elements=short)
     await _stops_as_the_interpreter(bench, bad, good)
 
 
 @bench_test
-@cocotb.parametrize(bad=("clip", "pitch"))
+@cocotb.parametrize(bad=("clip", "pitch", "length"))
 async def test_row_out_of_bounds(dut: Any, bad: str) -> None:
-    """A part that begins beyond its row, and rows that overlap."""
+    """A part that begins beyond its row, rows that overlap, and rows without a byte."""
     bench = Bench(dut)
     await bench.reset()
     good = launch_case(case_named("lengths_mixed"), bench.config, opt_level=1)
-    value = good.microcode.get("row0", bad) - bench.config.bus_bytes
+    value = 0 if bad == "length" else good.microcode.get("row0", bad) - bench.config.bus_bytes
     wrong = _with_microcode(good, "row0", **{bad: value})
     await bench.begin(wrong)
     await bench.end(State.FAULTED)
@@ -101,8 +102,34 @@ async def test_row_out_of_bounds(dut: Any, bad: str) -> None:
 
 
 @bench_test
+@cocotb.parametrize(what=("stream", "row"))
+async def test_address_overflow(dut: Any, what: str) -> None:
+    """An offset and a table that lie beyond the address width; neither is asked for."""
+    bench = Bench(dut)
+    await bench.reset()
+    good = launch_case(case_named("lengths_mixed"), bench.config)
+    end = 1 << bench.config.address_width_bits
+    if what == "row":
+        wrong = _with_microcode(good, "row0", base=end - 1024)
+        assert good.microcode.get("row0", "region_bytes") > 1024
+    else:
+        base = end - LINE_BYTES
+        wrong = _with_microcode(good, "unit0.stream0", base=base)
+        regions = [
+            replace(r, base=base, data=r.data[:LINE_BYTES]) if r.symbol == "off" else r
+            for r in good.regions
+        ]
+        wrong = replace(wrong, regions=tuple(regions))
+    await bench.begin(wrong)
+    await bench.end(State.FAULTED)
+    assert await bench.fault() == expected_fault(wrong)
+    assert (await bench.fault())[0] is FaultCode.ADDRESS_OVERFLOW
+    await run_and_check(bench, good, case_named("lengths_mixed"))
+
+
+@bench_test
 @cocotb.parametrize(
-    fault=("version", "no_unit", "hole", "step", "length"),
+    fault=("version", "no_unit", "hole", "step"),
 )
 async def test_program_that_may_not_start(dut: Any, fault: str) -> None:
     """It reads nothing and delivers nothing."""
@@ -118,10 +145,8 @@ async def test_program_that_may_not_start(dut: Any, fault: str) -> None:
             bad = replace(good, microcode=Microcode(bench.config))
         case "hole":
             bad = _with_microcode(good, "unit0", enable=0)
-        case "step":
-            bad = _with_microcode(good, "unit1", step=0)
         case _:
-            bad = _with_microcode(good, "row0", length=0)
+            bad = _with_microcode(good, "unit1", step=0)
     await bench.begin(bad)
     seen = await bench.end(State.FAULTED)
     assert await bench.fault() == (code, NO_UNIT, 0, 0)
@@ -207,7 +232,7 @@ async def test_reset(dut: Any, cycles: int) -> None:
 @cocotb.parametrize(stops=("fault", "abort"))
 async def test_stop_resets_queues_that_nobody_drains(dut: Any, stops: str) -> None:
     """While reads are awaited, what is shown stays (the monitor holds that); then it may go."""
-    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, stall_share=0.5)
+    memory = ReadResponder(dut, bench_config(), seed=cocotb.RANDOM_SEED, stall_share=0.5)
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
     lookup = case_named("lengths_mixed")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import cocotb
 from cocotb.triggers import ClockCycles
 
-from cocotb_tests.drivers import Bench, bench_test
+from cocotb_tests.drivers import Bench, bench_config, bench_test
 from cocotb_tests.lookups import (
     GOOD,
     case_named,
@@ -37,6 +37,7 @@ async def test_reads_return_in_any_order(
 ) -> None:
     memory = ReadResponder(
         dut,
+        bench_config(),
         seed=cocotb.RANDOM_SEED,
         order=order,
         interleave=interleave,
@@ -55,7 +56,7 @@ async def test_reads_return_in_any_order(
 @bench_test
 async def test_latest_of_all_reads_in_flight_returns_first(dut: Any) -> None:
     memory = ReadResponder(
-        dut, seed=cocotb.RANDOM_SEED, order="lifo", gather=4, latency_cycles=(1, 1)
+        dut, bench_config(), seed=cocotb.RANDOM_SEED, order="lifo", gather=4, latency_cycles=(1, 1)
     )
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
@@ -68,7 +69,10 @@ async def test_latest_of_all_reads_in_flight_returns_first(dut: Any) -> None:
 @cocotb.parametrize(latency_cycles=(300, 2500))
 async def test_memory_is_very_late(dut: Any, latency_cycles: int) -> None:
     memory = ReadResponder(
-        dut, seed=cocotb.RANDOM_SEED, latency_cycles=(latency_cycles, latency_cycles)
+        dut,
+        bench_config(),
+        seed=cocotb.RANDOM_SEED,
+        latency_cycles=(latency_cycles, latency_cycles),
     )
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
@@ -88,6 +92,7 @@ async def test_error_on_one_beat_of_a_row(
     order = "random" if interleave else "fifo"
     memory = ReadResponder(
         dut,
+        bench_config(),
         seed=cocotb.RANDOM_SEED,
         order=order,
         interleave=interleave,
@@ -117,13 +122,13 @@ async def test_error_on_one_beat_of_a_row(
     response=(Response.SLAVE_ERROR, Response.DECODE_ERROR), unit=(0, 1), line=(0, -1)
 )
 async def test_error_on_an_index_line(dut: Any, response: Response, unit: int, line: int) -> None:
-    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, latency_cycles=(1, 30))
+    memory = ReadResponder(dut, bench_config(), seed=cocotb.RANDOM_SEED, latency_cycles=(1, 30))
     bench = Bench(dut, stall_share=0.1, memory=memory)
     await bench.reset()
     lookup = case_named("lengths_mixed")
     launch = launch_case(lookup, bench.config)
     address = Plan(launch).lines[unit * bench.config.streams_per_unit][line]
-    bad = address + LINE_BYTES - bench.config.bus_bytes
+    bad = address + LINE_BYTES - LINE_BYTES // bench.config.line_beats  # its last beat
     memory.errors = lambda beat_address: response if beat_address == bad else Response.OKAY
     await bench.begin(launch)
     seen = await bench.end(State.FAULTED)
@@ -136,7 +141,12 @@ async def test_error_on_an_index_line(dut: Any, response: Response, unit: int, l
 @bench_test
 async def test_all_reads_fail(dut: Any) -> None:
     memory = ReadResponder(
-        dut, seed=cocotb.RANDOM_SEED, order="random", interleave=True, latency_cycles=(1, 50)
+        dut,
+        bench_config(),
+        seed=cocotb.RANDOM_SEED,
+        order="random",
+        interleave=True,
+        latency_cycles=(1, 50),
     )
     bench = Bench(dut, memory=memory)
     await bench.reset()
@@ -153,7 +163,7 @@ async def test_all_reads_fail(dut: Any) -> None:
 @bench_test
 async def test_table_that_no_memory_holds(dut: Any) -> None:
     """The interpreter, which knows the same memory, gives the same fault."""
-    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED)
+    memory = ReadResponder(dut, bench_config(), seed=cocotb.RANDOM_SEED)
     bench = Bench(dut, memory=memory)
     await bench.reset()
     launch = launch_case(GOOD, bench.config)
@@ -169,7 +179,7 @@ async def test_table_that_no_memory_holds(dut: Any) -> None:
 @bench_test
 async def test_fault_waits_for_all_reads_in_flight(dut: Any) -> None:
     """While reads are in flight the unit drains; answers after that would be a ghost."""
-    memory = ReadResponder(dut, seed=cocotb.RANDOM_SEED, latency_cycles=(600, 600))
+    memory = ReadResponder(dut, bench_config(), seed=cocotb.RANDOM_SEED, latency_cycles=(600, 600))
     bench = Bench(dut, stall_share=0.0, memory=memory)
     await bench.reset()
     lookup = case_named("length_17")

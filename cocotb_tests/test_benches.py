@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from cocotb_tests.configs import CONFIGS
 from cocotb_tests.runner import Outcome, SimulationFailed, names_of, simulate
-from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ToolError
 
 pytestmark = [pytest.mark.cocotb, pytest.mark.slow]
@@ -20,23 +20,29 @@ class Simulation:
     """Tests of a bench that run on one config."""
 
     bench: str
-    preset: str
+    config: str
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.bench}-{self.preset}"
+        return f"{self.bench}-{self.config}"
 
 
-#: What runs at 128 bits too: whole lookups, bursts longer than a row, reads out of order.
-_WIDE = re.compile(r"test_(lookup|rows_that_cross_4_kb|reads_return_in_any_order)/")
+#: What runs on the other configs too: whole lookups, bursts longer than a row, reads out of order,
+#: errors, requests.
+_ELSEWHERE = re.compile(
+    r"test_(lookup|rows_that_cross_4_kb|reads_return_in_any_order|error_on_an_index_line"
+    r"|start_is_refused_when|fault_voids|requests_flow|execute_side_that|memory_that_stops"
+    r"|lines_come_from|counters_of_a_queue|queue_that_stops)"
+)
 
-_BENCHES = ("tb_registers", "tb_access_unit", "tb_memory", "tb_faults")
+BENCHES = ("tb_registers", "tb_access_unit", "tb_memory", "tb_faults", "tb_requests", "tb_queue")
 
 SIMULATIONS = [
-    *(Simulation(bench, "tiny", tuple(names_of(bench))) for bench in _BENCHES),
+    *(Simulation(bench, "tiny", tuple(names_of(bench))) for bench in BENCHES),
     *(
-        Simulation(bench, "small", tuple(name for name in names_of(bench) if _WIDE.match(name)))
-        for bench in ("tb_access_unit", "tb_memory")
+        Simulation(bench, config, tuple(n for n in names_of(bench) if _ELSEWHERE.match(n)))
+        for config in ("ports", "apart")
+        for bench in ("tb_access_unit", "tb_memory", "tb_requests", "tb_queue")
     ),
 ]
 
@@ -51,7 +57,7 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
         calls = [getattr(item, "callspec", None) for item in request.session.items]
         params = [call.params for call in calls if call and "outcome" in call.params]
         names = [p["name"] for p in params if p["outcome"] == simulation]
-        config = AcceleratorConfig.preset(simulation.preset)
+        config = CONFIGS[simulation.config]
         seed = int(os.environ.get("COCOTB_RANDOM_SEED", "1"))
         waves = bool(os.environ.get("WAVES"))
         try:

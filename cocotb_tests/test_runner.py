@@ -7,12 +7,12 @@ import re
 import pytest
 
 from cocotb_tests import runner
+from cocotb_tests.configs import CONFIGS
 from cocotb_tests.runner import Outcome, SimulationFailed, names_of, simulate
-from ember_hw.config import AcceleratorConfig
 
 pytestmark = [pytest.mark.cocotb, pytest.mark.slow]
 
-TINY = AcceleratorConfig.preset("tiny")
+TINY = CONFIGS["tiny"]
 
 
 @pytest.fixture(scope="module")
