@@ -119,9 +119,7 @@ class MemoryPorts(wiring.Component):
         for number, port in enumerate(ports):
             queues = {}
             for name, request in clients.items():
-                queue = StreamFifo(
-                    shape=read_request_layout(config), depth_entries=REQUEST_ENTRIES
-                )
+                queue = StreamFifo(shape=read_request_layout(config), depth_entries=REQUEST_ENTRIES)
                 m.submodules[f"{name}_queue{number}"] = queue
                 is_here = port_of(request.payload.address, config) == number
                 m.d.comb += [

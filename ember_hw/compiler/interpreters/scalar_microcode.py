@@ -113,9 +113,9 @@ class Scalar:
     rows : list of bytes
     faults : list of Fault
     taken : list of (unit, stream)
-        Who takes each line of the input queue, in the order in which the queue must bring them: that
-        of the program, but that a unit in pair mode awaits all lines of its next iteration before
-        the units below go on.
+        Who takes each line of the input queue, in the order in which the queue must bring them:
+        that of the program, but that a unit in pair mode awaits all lines of its next iteration
+        before the units below go on.
     lines_read : list of (unit, stream, int)
         Byte address of each line read from memory.
     rows_read : list of (entry, address, bytes)
