@@ -192,12 +192,14 @@ def measure(setting: Setting, simulator: Simulator, bags: Bags, outstanding: int
     params = workload.params
     names = ("row_bytes", "index_bytes", "weight_bytes", "offset_bytes", "bag")
     bus_bytes, index_port_bytes = setting.config.bus_bytes, setting.config.index_port_bits // 8
+    port = port_limit(
+        bus_bytes=bus_bytes,
+        index_port_bytes=index_port_bytes,
+        **{name: params[name] for name in names},
+    )
     limit, reason, has_bar = limit_of(
-        port=port_limit(
-            bus_bytes=bus_bytes,
-            index_port_bytes=index_port_bytes,
-            **{name: params[name] for name in names},
-        ),
+        port=port,
+        bundles=params["lookups"] * bags.row_bytes / (bus_bytes * delivery.facts["bundles"]),
         beats=-(-bags.row_bytes // bus_bytes),
         row_share=bags.row_bytes / (bus_bytes * -(-bags.row_bytes // bus_bytes)),
         outstanding=outstanding,
@@ -218,6 +220,7 @@ def measure(setting: Setting, simulator: Simulator, bags: Bags, outstanding: int
             "memory": simulator.memory,
             "sink": simulator.sink,
             "cycles": delivery.cycles,
+            "port_limit": port,
         },
         reference_name=reason,
         reference=limit,
@@ -228,6 +231,7 @@ def measure(setting: Setting, simulator: Simulator, bags: Bags, outstanding: int
 def limit_of(
     *,
     port: float,
+    bundles: float,
     beats: int,
     row_share: float,
     outstanding: int,
@@ -240,6 +244,9 @@ def limit_of(
     ----------
     port : float
         Limit of the port.
+    bundles : float
+        Limit of the control queue, which takes a bundle a cycle: more of them than row beats are
+        there where rows have one beat and bags are empty.
     beats : int
         Of a row.
     row_share : float
@@ -251,7 +258,7 @@ def limit_of(
 
     Examples
     --------
-    >>> bound = {"port": 0.94, "beats": 1, "row_share": 1.0, "latency_cycles": 100}
+    >>> bound = {"port": 0.94, "bundles": 1.0, "beats": 1, "row_share": 1.0, "latency_cycles": 100}
     >>> limit_of(outstanding=128, **bound)
     (0.94, 'port', True)
     >>> limit_of(outstanding=56, **bound)
@@ -259,7 +266,7 @@ def limit_of(
     """
     round_trip = latency_cycles + OVERHEAD_CYCLES
     has_bar = outstanding * beats >= round_trip
-    bounds = {"port": port, "sink": sink_share * row_share}
+    bounds = {"port": port, "bundles": bundles, "sink": sink_share * row_share}
     if not has_bar:
         bounds["reads in flight"] = outstanding * beats * row_share / round_trip
     name = min(bounds, key=bounds.__getitem__)

@@ -13,14 +13,21 @@ def test_bar_needs_reads_in_flight_for_the_latency_and_12_cycles(
     outstanding: int, beats: int, latency: int, has_bar: bool
 ) -> None:
     limit, name, found = limit_of(
-        port=0.9, beats=beats, row_share=1.0, outstanding=outstanding, latency_cycles=latency
+        port=0.9,
+        bundles=1.0,
+        beats=beats,
+        row_share=1.0,
+        outstanding=outstanding,
+        latency_cycles=latency,
     )
     assert found is has_bar
     assert (limit, name) == (0.9, "port") or not has_bar
 
 
 def test_too_few_reads_in_flight_are_a_limit_of_their_own() -> None:
-    limit, name, _ = limit_of(port=0.9, beats=2, row_share=0.75, outstanding=14, latency_cycles=100)
+    limit, name, _ = limit_of(
+        port=0.9, bundles=1.0, beats=2, row_share=0.75, outstanding=14, latency_cycles=100
+    )
     assert name == "reads in flight"
     assert limit == pytest.approx(14 * 2 * 0.75 / 112)
 
@@ -29,6 +36,7 @@ def test_sink_that_stalls_is_a_limit_where_it_is_the_least() -> None:
     limits = [
         limit_of(
             port=port,
+            bundles=1.0,
             beats=4,
             row_share=1.0,
             outstanding=64,
@@ -38,6 +46,13 @@ def test_sink_that_stalls_is_a_limit_where_it_is_the_least() -> None:
         for port in (0.8, 0.95)
     ]
     assert limits == [(0.8, "port", True), (0.9, "sink", True)]
+
+
+def test_more_bundles_than_beats_are_a_limit() -> None:
+    limit = limit_of(
+        port=1.0, bundles=0.96, beats=1, row_share=1.0, outstanding=128, latency_cycles=100
+    )
+    assert limit == (0.96, "bundles", True)
 
 
 def test_points_are_every_combination_and_have_names_of_their_own() -> None:
