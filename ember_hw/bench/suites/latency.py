@@ -12,6 +12,7 @@ a card. Ref: MicroRec, MLSys 2021, lookups of 8 tables, 4 each, D = 64.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
 
 from ember_hw.bench.bags import Bags
@@ -127,25 +128,27 @@ def small_query(job: Job) -> Iterator[Row]:
                 delivery = simulator.run(task)
                 cycles.append(delivery.cycles)
                 clock_mhz = float(delivery.facts["clock_mhz"])
-        yield Row(
-            workload=name,
-            metric="modelled time of the slowest",
-            value=max(cycles) / clock_mhz * 1e3,
-            unit="ns",
-            params={
-                "tables": TABLES,
-                "lookups_a_table": TABLE_LOOKUPS,
-                "row_bytes": TABLE_ROW_BYTES,
-                "bus_bytes": config.bus_bytes,
-                "memory": simulator.memory,
-                "clock_mhz": clock_mhz,
-                "cycles": cycles,
-                "is_modelled": True,
-            },
-            reference_name="MicroRec, published",
-            reference=PUBLISHED_NS,
-            is_smaller_better=True,
-        )
+        # One of eight is often met by a refresh.
+        for metric, counted in (("slowest", max(cycles)), ("median", statistics.median(cycles))):
+            yield Row(
+                workload=name,
+                metric=f"modelled time of the {metric} table",
+                value=counted / clock_mhz * 1e3,
+                unit="ns",
+                params={
+                    "tables": TABLES,
+                    "lookups_a_table": TABLE_LOOKUPS,
+                    "row_bytes": TABLE_ROW_BYTES,
+                    "bus_bytes": config.bus_bytes,
+                    "memory": simulator.memory,
+                    "clock_mhz": clock_mhz,
+                    "cycles": cycles,
+                    "is_modelled": True,
+                },
+                reference_name="MicroRec, published",
+                reference=PUBLISHED_NS,
+                is_smaller_better=True,
+            )
 
 
 #: What the suite measures, in order.
