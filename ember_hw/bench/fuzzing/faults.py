@@ -30,6 +30,7 @@ def random_case(config: AcceleratorConfig, seed: int) -> Case:
 
     Examples
     --------
+    >>> from ember_hw.bench.fuzzing.configs import CONFIGS
     >>> random_case(CONFIGS["tiny"], 5) == random_case(CONFIGS["tiny"], 5)
     True
     """
