@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Assume, Const, Elaboratable, Fragment, Module, Shape, Signal, Value
+from amaranth.hdl import Assert, Assume, Const, Elaboratable, Fragment, Module, Shape, Signal, Value
 
 # The instance is the only form of a memory that still takes a port after elaboration.
 from amaranth.hdl._mem import MemoryInstance
@@ -97,7 +97,7 @@ class Bench(Elaboratable):
         Of the block. Those that nothing drives have any value in any cycle.
     m : Module
         For properties and what they need; the block is in it.
-    block : Opened
+    component, block : Component, Opened
     """
 
     def __init__(self, block: wiring.Component):
@@ -107,17 +107,38 @@ class Bench(Elaboratable):
             for _, member, port in block.signature.flatten(block)
             if member.flow is In
         ]
+        self.component = block
         self.block = Opened(block)
         self.m.submodules.block = self.block.fragment
+        self.m.submodules.history = self._history = Module()
 
     def offer(self, port) -> None:
         """Assume of a stream into the block what its producer keeps: a payload waits unchanged."""
-        m = self.m
-        waits = Signal()
-        held = Signal(len(Value.cast(port.payload)))
-        m.d.sync += [waits.eq(port.valid & ~port.ready), held.eq(Value.cast(port.payload))]
-        with m.If(waits):
-            m.d.comb += [Assume(port.valid), Assume(Value.cast(port.payload) == held)]
+        waited = self.after(port.valid & ~port.ready)
+        held = self.after(port.payload)
+        self.m.d.comb += [
+            Assume(~waited | port.valid),
+            Assume(~waited | (Value.cast(port.payload) == held)),
+        ]
+
+    def after(self, value) -> Signal:
+        """Return what a value was a cycle ago; 0 in the first cycle.
+
+        The register runs under whatever condition of `m` this is called.
+        """
+        value = Value.cast(value)
+        before = Signal(len(value))
+        self._history.d.sync += before.eq(value)
+        return before
+
+    def stays(self, port) -> None:
+        """Assert of a stream out of the block that a payload waits unchanged."""
+        waited = self.after(port.valid & ~port.ready)
+        held = self.after(port.payload)
+        self.m.d.comb += [
+            Assert(~waited | port.valid),
+            Assert(~waited | (Value.cast(port.payload) == held)),
+        ]
 
     def elaborate(self, platform):
         return self.m

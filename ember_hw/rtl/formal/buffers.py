@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.asserts import AnySeq
-from amaranth.hdl import Array, Assert, Assume, Cat, Const, Cover, Signal, Value
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Array, Assert, Assume, Cat, Const, Cover, Mux, Signal, Value
 
 from ember_hw.rtl.credits import Credits
 from ember_hw.rtl.formal.bench import Bench
-from ember_hw.rtl.formal.queues import stays
+from ember_hw.rtl.read_table import ReadTable
 from ember_hw.rtl.reorder_buffer import ReorderBuffer
 
 # A beat that has come is at the output at the latest so many cycles after it could be.
@@ -82,7 +82,7 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
     m.d.comb += Assert(~block.o.valid | (at_front & (used != 0)))
     with m.If(block.o.valid & active & (where == head)):
         m.d.comb += Assert(Value.cast(block.o.payload) == value)
-    stays(m, block.o)
+    bench.stays(block.o)
     late = Signal(range(_LATE_CYCLES + 1))
     with m.If(at_front & ~block.o.valid):
         m.d.sync += late.eq(late + 1)
@@ -140,4 +140,79 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
             *(Assert((clearing <= k) | ~word[beat_bits]) for k, word in enumerate(words)),
         ]
     m.d.comb += [Cover(block.used == places), Cover(head[place_bits] & block.o.valid)]
+    return bench
+
+
+def read_table(table: ReadTable) -> Bench:
+    """Return the bench of a `ReadTable`.
+
+    No more than `reads_per_tag` reads of a tag are in flight; beats are those of reads in flight, a
+    tag's in the order in which they were asked for, `read_beats` of a read at most. Then the note
+    and the count of each beat are right, a cycle after it. Memory holds anything at first.
+    Induction over two cycles proves it.
+    """
+    bench = Bench(table)
+    m, inside = bench.m, bench.block
+    reads, count_bits = table.reads_per_tag, len(table.count)
+    tag = Signal(range(table.tags))  # whichever
+    asks, comes, ends = Signal(), Signal(), Signal()
+    flying = Signal(range(reads + 1))
+    beats = Signal(range(table.read_beats + 1))  # of the oldest read
+    m.d.comb += [
+        tag.eq(AnyConst(len(tag))),
+        Assume(tag < table.tags),
+        Assume(table.ask_tag < table.tags),
+        Assume(table.beat_tag < table.tags),
+        Assume(table.cleared | ~(table.ask | table.beat)),
+        asks.eq(table.ask & (table.ask_tag == tag)),
+        comes.eq(table.beat & (table.beat_tag == tag)),
+        ends.eq(comes & table.beat_last),
+        Assume(~asks | (flying != reads)),
+        Assume(~comes | (flying != 0)),
+        Assume(~comes | table.beat_last | (beats != table.read_beats - 1)),
+        Assert(flying <= reads),
+        Assert(beats < table.read_beats),
+    ]
+    m.d.sync += flying.eq(flying + asks - ends)
+    with m.If(comes):
+        m.d.sync += beats.eq(Mux(table.beat_last, 0, beats + 1))
+
+    # A read of that tag, whichever.
+    active, ahead = Signal(), Signal(range(reads + 1))
+    note = Signal(len(Value.cast(table.ask_note)))
+    with m.If(active & ends):
+        m.d.sync += [active.eq(ahead != 0), ahead.eq(ahead - 1)]
+    with m.Elif(~active & asks & AnySeq(1)):
+        m.d.sync += [active.eq(1), ahead.eq(flying - ends), note.eq(table.ask_note)]
+    looked, counted = Signal(), Signal.like(beats)
+    m.d.sync += [looked.eq(active & comes & (ahead == 0)), counted.eq(beats)]
+    noted = Signal.like(note)
+    m.d.sync += noted.eq(note)
+    with m.If(looked):
+        m.d.comb += [Assert(Value.cast(table.note) == noted), Assert(table.count == counted)]
+
+    # What the memories hold of the tag.
+    place = Signal(len(tag))
+    m.d.comb += [place.eq(tag), Assert(~active | (ahead < flying))]
+    state = inside.inner("come").look(place)
+    first = state[count_bits:]  # the oldest read's number
+    clearing = inside.signal("clearing")
+    with m.If(table.cleared):
+        if reads > 1:
+            asked = inside.inner("asked").look(place)
+            m.d.comb += Assert((asked - first - flying)[: len(asked)] == 0)
+        m.d.comb += Assert(state[:count_bits] == beats)
+        number = Signal(len(tag) + len(first))
+        m.d.comb += number.eq(Cat(tag, (first + ahead)[: len(first)]))
+        held = inside.inner("notes").look(number)
+        m.d.comb += Assert(~active | (held == note))
+    with m.Else():
+        m.d.comb += [
+            Assert(Cat(flying, beats, active, looked) == 0),
+            Assert((clearing <= tag) | (state == 0)),
+        ]
+        if reads > 1:
+            asked = inside.inner("asked").look(place)
+            m.d.comb += Assert((clearing <= tag) | (asked == 0))
+    m.d.comb += [Cover(looked & (counted == table.read_beats - 1)), Cover(flying == reads)]
     return bench

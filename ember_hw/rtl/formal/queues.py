@@ -21,6 +21,8 @@ class Followed:
         An entry goes out; what stands there, before it goes.
     entries : int
         Inside at most.
+    picks : Value, optional
+        Whether the entry that comes is the one to follow. Any, without it.
 
     Attributes
     ----------
@@ -30,7 +32,9 @@ class Followed:
         The entry is inside; how many leave before it; what it is.
     """
 
-    def __init__(self, m: Module, *, comes, entry, leaves, front_valid, front, entries: int):
+    def __init__(
+        self, m: Module, *, comes, entry, leaves, front_valid, front, entries: int, picks=None
+    ):
         self.inside = Signal(range(entries + 2))
         self.active = Signal()
         self.ahead = Signal(range(entries + 1))
@@ -38,7 +42,7 @@ class Followed:
         m.d.sync += self.inside.eq(self.inside + comes - leaves)
         with m.If(self.active & leaves):
             m.d.sync += [self.ahead.eq(self.ahead - 1), self.active.eq(self.ahead != 0)]
-        with m.Elif(~self.active & comes & AnySeq(1)):
+        with m.Elif(~self.active & comes & (AnySeq(1) if picks is None else picks)):
             m.d.sync += [
                 self.active.eq(1),
                 self.ahead.eq(self.inside - leaves),
@@ -51,15 +55,6 @@ class Followed:
             Assert(self.inside <= entries),
             Assert(~self.active | (self.ahead < self.inside)),
         ]
-
-
-def stays(m: Module, port) -> None:
-    """Assert of a stream out of a block that a payload waits unchanged."""
-    waits = Signal()
-    held = Signal(len(Value.cast(port.payload)))
-    m.d.sync += [waits.eq(port.valid & ~port.ready), held.eq(Value.cast(port.payload))]
-    with m.If(waits):
-        m.d.comb += [Assert(port.valid), Assert(Value.cast(port.payload) == held)]
 
 
 def stream_fifo(fifo: StreamFifo) -> Bench:
@@ -84,7 +79,7 @@ def stream_fifo(fifo: StreamFifo) -> Bench:
         front=front,
         entries=fifo.depth_entries + 2,
     )
-    stays(m, fifo.o)
+    bench.stays(fifo.o)
     m.d.comb += Assert(fifo.level == followed.inside)
 
     late = 1 if fifo.depth_entries <= LUT_MEMORY_ENTRIES else 2
@@ -94,9 +89,7 @@ def stream_fifo(fifo: StreamFifo) -> Bench:
         m.d.comb += Assert(idle < late)
     with m.Else():
         m.d.sync += idle.eq(0)
-    _say_where(
-        m, bench.block, depth=fifo.depth_entries, front_valid=fifo.o.valid, followed=followed
-    )
+    say_where(m, bench.block, depth=fifo.depth_entries, front_valid=fifo.o.valid, followed=followed)
     if late == 2:
         m.d.comb += Assert((idle != 1) | bench.block.signal("read_valid") | fifo.o.valid)
 
@@ -106,7 +99,7 @@ def stream_fifo(fifo: StreamFifo) -> Bench:
     return bench
 
 
-def _say_where(m: Module, block: Opened, *, depth: int, front_valid, followed: Followed) -> None:
+def say_where(m: Module, block: Opened, *, depth: int, front_valid, followed: Followed) -> None:
     """Assert where the entries of a `StreamFifo` are: induction starts from any state."""
     memory = block.inner("memory")
     stored, pop = block.signal("stored"), block.signal("pop")
@@ -159,13 +152,13 @@ def reserved_fifo(fifo: ReservedFifo) -> Bench:
         front=Value.cast(fifo.o.payload),
         entries=fifo.credits,
     )
-    stays(m, fifo.o)
+    bench.stays(fifo.o)
     m.d.comb += [
         Assert(fifo.level == awaited + followed.inside),
         Assert(fifo.level <= fifo.credits),
         Assert(fifo.room == (fifo.level != fifo.credits)),
     ]
-    _say_where(
+    say_where(
         m,
         bench.block.inner("queue"),
         depth=max(2, fifo.credits),

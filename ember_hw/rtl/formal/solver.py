@@ -109,12 +109,13 @@ def to_rtlil(bench: Bench) -> str:
     return rtlil.convert(top, name="bench", ports=[domain.clk, *bench.inputs], emit_src=True)
 
 
-def run(bench: Bench, *, mode: Mode, depth: int) -> Verdict:
+def run(text: str, *, mode: Mode, depth: int) -> Verdict:
     """Ask the solver about a bench.
 
     Parameters
     ----------
-    bench : Bench
+    text : str
+        What `to_rtlil` returned.
     mode : Mode
     depth : int
         Cycles.
@@ -127,7 +128,7 @@ def run(bench: Bench, *, mode: Mode, depth: int) -> Verdict:
     tools = find_tools()
     with tempfile.TemporaryDirectory(prefix="ember_hw_formal_") as name:
         folder = Path(name)
-        (folder / "bench.il").write_text(to_rtlil(bench))
+        (folder / "bench.il").write_text(text)
         (folder / "bench.sby").write_text(
             _SCRIPT.format(mode=mode.value, depth=depth, timeout=_TIMEOUT_SECONDS)
         )

@@ -38,7 +38,7 @@ def test_a_run_without_a_verdict_is_an_error(monkeypatch: pytest.MonkeyPatch):
     )
     message = "yowasp-sby must end with PASS, FAIL or UNKNOWN, and ended with 16:\nERROR: no\n"
     with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
-        run(stream_fifo(StreamFifo(shape=2, depth_entries=2)), mode=Mode.PROVE, depth=2)
+        run(to_rtlil(stream_fifo(StreamFifo(shape=2, depth_entries=2))), mode=Mode.PROVE, depth=2)
 
 
 def test_inputs_of_the_block_are_free():
