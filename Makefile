@@ -10,12 +10,13 @@ export AMARANTH_USE_YOSYS := builtin
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint format wheel clean
+.PHONY: help setup demo test test-quick coverage lint format wheel clean
 
 help:
 	@echo "make demo        MovieLens-100K through the simulated access unit, checked; draws ember-hw-demo.png"
 	@echo "make test        every test"
 	@echo "make test-quick  the tests that need no simulator"
+	@echo "make coverage    lines and bits of the Verilog that tests and programs reach; half an hour or less"
 	@echo "make lint        ruff and pyright"
 	@echo "make format      ruff format, and the fixes that ruff can make"
 	@echo "make wheel       dist/*.whl"
@@ -35,6 +36,10 @@ test:
 test-quick:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test
 	$(BIN)/pytest -m "not rtl and not verilator and not cocotb and not formal and not slow"
+
+coverage:
+	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test
+	$(BIN)/python -m cocotb_tests.coverage
 
 lint:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test,lint

@@ -117,8 +117,15 @@ class Hardware:
     config : AcceleratorConfig
     optimise : bool
         Compile a faster model, in more time.
+    coverage : bool
+        Let the model count lines and toggles, see `build_model`.
     progress : callable, optional
         Told what a build does next.
+
+    Attributes
+    ----------
+    library : Path
+        The compiled model.
     """
 
     def __init__(
@@ -126,13 +133,15 @@ class Hardware:
         config: AcceleratorConfig,
         *,
         optimise: bool = True,
+        coverage: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
-        self._library = build_model(
+        self.library = build_model(
             cached_verilog(config, progress),
             model_shape(config),
             optimise=optimise,
+            coverage=coverage,
             progress=progress,
         )
         self._words: list[int] = []
@@ -148,7 +157,7 @@ class Hardware:
         self._open()
 
     def _open(self) -> None:
-        self._model = VerilatorModel(self._library)
+        self._model = VerilatorModel(self.library)
         self._reset()
 
     def run(self, case: Case, *, with_counters: bool = False) -> Outcome:
