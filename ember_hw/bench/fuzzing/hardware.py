@@ -109,6 +109,20 @@ def _write(address: int, value: int) -> Access:
     return Access(kind=AccessKind.WRITE, address=address, value=value)
 
 
+def _stops_after_a_fault() -> list[Access]:
+    """Return what abandons further starts after a fault: one in FAULTED would begin anew.
+
+    A look at the state takes some cycles. Of DRAINING and FAULTED, which have its lowest bit in
+    common, and RESETTING between them, a single look could miss all.
+    """
+    assert State.DRAINING & State.FAULTED & ~State.RUNNING & ~State.DONE & 1
+    errs = Access(kind=AccessKind.STOP_IF, address=STATUS.address, value=1, mask=1)
+    resets = Access(
+        kind=AccessKind.STOP_IF, address=STATUS.address, value=State.RESETTING, mask=_STATE_MASK
+    )
+    return [errs, resets, errs]
+
+
 class Hardware:
     """One simulated access unit.
 
@@ -246,18 +260,9 @@ class Hardware:
                 address = ARGUMENTS_ADDRESS + 4 * position
                 accesses.append(_write(address, value & 0xFFFF_FFFF))
             if number:
-                # A start after a fault would begin anew: the unit's reset is far longer than the
-                # cycles between these two.
                 room = self.config.request_entries - 1
-                accesses += [
-                    Access(kind=AccessKind.WAIT, address=REQUESTS.address, value=room),
-                    Access(
-                        kind=AccessKind.STOP_IF,
-                        address=STATUS.address,
-                        value=State.FAULTED,
-                        mask=_STATE_MASK,
-                    ),
-                ]
+                accesses.append(Access(kind=AccessKind.WAIT, address=REQUESTS.address, value=room))
+                accesses += _stops_after_a_fault()
             accesses.append(_write(CONTROL.address, CONTROL_START))
         environment = case.environment
         polls = environment.abort_after_polls or environment.reset_after_polls or 0
