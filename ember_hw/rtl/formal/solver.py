@@ -30,8 +30,7 @@ TOOLS = {
 # A run takes seconds. SymbiYosys ends the solver then; a test's own limit would leave it running.
 _TIMEOUT_SECONDS = 240
 
-# Nobody would find the waveforms: the folder goes. Memories lose their initial words: after a reset,
-# or a program, they hold anything.
+# No waveforms: the folder goes. Memories lose their initial words: a reset leaves any there.
 _SCRIPT = """\
 [options]
 mode {mode}
