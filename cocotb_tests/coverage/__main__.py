@@ -1,9 +1,9 @@
 """Runs tests and programs on a model that counts, and reports what they reach.
 
-The benches of cocotb (registers, stalls, faults, resets), the case table, the op classes' programs
-and random programs run on one config; their counts are added. Points that `waivers.txt` lists need
-not be reached. What is missing stands in ``build/coverage/missing.txt``. The end is a failure if a
-bar is not met, a test fails, or a waiver waives nothing.
+The benches of cocotb (registers, stalls, faults, resets), the case table, the op classes' programs,
+directed and random ones run on one config; their counts are added. Points that `waivers.txt` lists
+need not be reached. What is missing stands in ``build/coverage/missing.txt``. The end is a failure
+if a bar is not met, a test fails, or a waiver waives nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from itertools import chain
 
 from cocotb_tests.configs import CONFIGS
 from cocotb_tests.coverage import waivers
+from cocotb_tests.coverage.directed import directed
 from cocotb_tests.coverage.functional import Functional
 from cocotb_tests.coverage.points import Point, points_of, read_counts
 from cocotb_tests.coverage.programs import case_table, op_classes, random_programs
@@ -47,7 +48,10 @@ def run_programs(
     hardware = Hardware(config, optimise=False, coverage=True, progress=_say)
     functional = Functional(config)
     cases: Iterator[tuple[str, Case]] = chain(
-        case_table(config), op_classes(config), random_programs(config, count)
+        case_table(config),
+        op_classes(config),
+        directed(config),
+        random_programs(config, count),
     )
     ran = 0
     for name, case in cases:
@@ -80,7 +84,7 @@ def run_benches(config: AcceleratorConfig, failures: list[str]) -> _Counts:
 def main(arguments: list[str] | None = None) -> int:
     """Run, report, and return 0 if all is well."""
     parser = argparse.ArgumentParser(prog="make coverage", description="coverage of the RTL")
-    parser.add_argument("--random", type=int, default=600, help="random programs")
+    parser.add_argument("--random", type=int, default=500, help="random programs")
     parser.add_argument("--no-benches", action="store_true", help="leave out cocotb")
     options = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
