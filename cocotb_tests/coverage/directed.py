@@ -34,7 +34,8 @@ class _Memory:
     )
 
     def place(self, content: NDArray[np.uint8]) -> int:
-        """Return the address at which a new region holds these bytes."""
+        """Return the address at which a new region holds these bytes, filled up to whole lines."""
+        content = np.pad(content, (0, -len(content) % LINE_BYTES))
         room = 2 * len(content)
         while True:
             base = self.rng.randrange((self.end - room) // LINE_BYTES) * LINE_BYTES
@@ -153,7 +154,7 @@ def _long_rows(config: AcceleratorConfig) -> Case:
         "unit0.stream0": {
             "enable": 1,
             "size": ElementSize.BYTES_4,
-            "base": memory.place(np.array(lengths, np.int32).view(np.uint8).copy()),
+            "base": memory.place(np.array(lengths, np.int32).view(np.uint8)),
             "elements": len(lengths),
             "induction": 1,
         },
