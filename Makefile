@@ -16,7 +16,7 @@ help:
 	@echo "make demo        MovieLens-100K through the simulated access unit, checked; draws ember-hw-demo.png"
 	@echo "make test        every test"
 	@echo "make test-quick  the tests that need no simulator"
-	@echo "make coverage    lines and bits of the Verilog that tests and programs reach; half an hour or less"
+	@echo "make coverage    lines and bits of the Verilog that tests and programs reach; ten minutes"
 	@echo "make lint        ruff and pyright"
 	@echo "make format      ruff format, and the fixes that ruff can make"
 	@echo "make wheel       dist/*.whl"
