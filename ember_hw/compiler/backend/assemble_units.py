@@ -127,7 +127,7 @@ def _address(draft: Draft, stream: MemoryStream, record: str, level: int) -> Non
     products = [(stream.index, stream.scale or _ONE)]
     if stream.offset is not None:
         products.append((stream.offset, _ONE))
-    first, argument = 0, False
+    first, argument = stream.constant, False
     for left, right in products:
         if places.is_value(right):
             left, right = right, left

@@ -52,7 +52,7 @@ class Unit:
     A traversal unit.
 
     The exclusive end is the value of `upper`, plus `upper_offset` if that isn't None; `parent` is
-    None for the root.
+    None for the root. A relay has one iteration and stands for no loop.
     """
 
     number: int
@@ -61,12 +61,13 @@ class Unit:
     upper: Slot
     upper_offset: int | None
     step: int
+    is_relay: bool = False
 
 
 @dataclass(frozen=True)
 class MemoryStream:
     """
-    A load of `a<base>[index * scale + offset]`; an absent scale is 1, an absent offset 0.
+    A load of `a<base>[index * scale + offset + constant]`; an absent scale is 1, an absent offset 0.
 
     `queue` tells whether the input queue brings the lines.
     """
@@ -81,6 +82,7 @@ class MemoryStream:
     nontemporal: bool = False
     keep: bool = False
     queue: bool = False
+    constant: int = 0
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,7 @@ def _unit(op: TuOp) -> Unit:
         upper=op.upper.data,
         upper_offset=None if op.upper_offset is None else op.upper_offset.value.data,
         step=op.step.value.data,
+        is_relay=op.relay is not None,
     )
 
 
@@ -234,6 +237,7 @@ def _stream(op: MemOp | NextOp | AluOp) -> Stream:
         nontemporal=op.nontemporal is not None,
         keep=op.keep is not None,
         queue=op.queue is not None,
+        constant=0 if op.constant is None else op.constant.value.data,
     )
 
 

@@ -123,7 +123,11 @@ class TuOp(IRDLOperation):
     ```au
     au.tu t1 under t0 = s0 to s1 step 1
     au.tu t1 under t0 = s0 to s0 + 8 step 1
+    au.tu t3 under t1 = s2 to s2 + 1 step 1 {relay}
     ```
+
+    A *relay* has one iteration for each of its parent's. It stands for no loop: the compiler adds
+    it for streams that its parent has no room for, and its value is what one of them takes.
     """
 
     name = "au.tu"
@@ -140,6 +144,8 @@ class TuOp(IRDLOperation):
     """What is added to the lower bound to give the exclusive end."""
     step = prop_def(IntegerAttr[I64])
     """Distance of two iterations, at least 1."""
+    relay = opt_prop_def(UnitAttr)
+    """Present if the unit has one iteration and stands for no loop."""
 
     def __init__(
         self,
@@ -150,6 +156,7 @@ class TuOp(IRDLOperation):
         *,
         under: int | None = None,
         upper_offset: int | None = None,
+        relay: bool = False,
     ) -> None:
         super().__init__(
             properties={
@@ -159,6 +166,7 @@ class TuOp(IRDLOperation):
                 "upper": SlotAttr(upper),
                 "upper_offset": None if upper_offset is None else IntegerAttr(upper_offset, i64),
                 "step": IntegerAttr(step, i64),
+                "relay": flag_attr(relay),
             }
         )
 
@@ -179,6 +187,20 @@ class TuOp(IRDLOperation):
             reject("upper bound", rule, self.upper.data)
         if self.step.value.data < 1:
             reject("step", "at least 1", self.step.value.data)
+        if self.relay is not None and not self._is_single:
+            found = f"{self.lower.data} to {self.upper.data}"
+            offset = "" if self.upper_offset is None else f" + {self.upper_offset.value.data}"
+            reject("bounds of a relay", "0 to 1 or x to x + 1, below another", found + offset)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether the unit is below another and has one iteration."""
+        if self.under is None:
+            return False
+        if self.upper_offset is not None:
+            return self.upper_offset.value.data == 1
+        bounds = (Slot(SlotKind.INTEGER, 0), Slot(SlotKind.INTEGER, 1))
+        return (self.lower.data, self.upper.data) == bounds
 
     @override
     @classmethod
@@ -196,7 +218,16 @@ class TuOp(IRDLOperation):
             offset = parser.parse_integer(allow_boolean=False)
         parser.parse_keyword("step")
         step = parser.parse_integer(allow_boolean=False)
-        return cls(unit.number, lower, upper, step, under=under, upper_offset=offset)
+        flags = parse_flags(parser, "relay")
+        return cls(
+            unit.number,
+            lower,
+            upper,
+            step,
+            under=under,
+            upper_offset=offset,
+            relay="relay" in flags,
+        )
 
     @override
     def print(self, printer: Printer) -> None:
@@ -206,6 +237,7 @@ class TuOp(IRDLOperation):
             f" {self.unit.data}{under} = {self.lower.data} to {self.upper.data}{offset}"
             f" step {self.step.value.data}"
         )
+        printer.print_string(flags_text(relay=self.relay))
 
 
 @irdl_op_definition

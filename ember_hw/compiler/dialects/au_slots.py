@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -197,21 +198,52 @@ def parse_owner(parser: AttrParser) -> int:
     return unit.number
 
 
-def parse_address(parser: AttrParser) -> tuple[int, Slot, Slot | None, Slot | None]:
-    """Parse `aN[slot (* slot)? (+ slot)?]`: base, index, scale and offset."""
+class Address(NamedTuple):
+    """
+    What the text `aN[index * scale + offset + constant]` says.
+
+    Attributes
+    ----------
+    base : int
+        Number of the argument.
+    index : Slot
+        First factor.
+    scale, offset : Slot or None
+        Second factor, and what is added.
+    constant : int
+        What is added behind an offset.
+    """
+
+    base: int
+    index: Slot
+    scale: Slot | None
+    offset: Slot | None
+    constant: int
+
+
+def parse_address(parser: AttrParser) -> Address:
+    """Parse `aN[slot (* slot)? (+ slot (+ integer)?)?]`."""
     base = parse_name(parser, SlotKind.ARGUMENT)
+    constant = 0
     with parser.in_square_brackets():
         index = parse_slot(parser)
         scale = parse_slot(parser) if parser.parse_optional_characters("*") else None
         offset = parse_slot(parser) if parser.parse_optional_punctuation("+") else None
-    return base.number, index, scale, offset
+        if offset is not None and parser.parse_optional_punctuation("+"):
+            constant = parser.parse_integer(allow_boolean=False)
+    return Address(base.number, index, scale, offset, constant)
 
 
 def address_text(
-    base: SlotAttr, index: SlotAttr, scale: SlotAttr | None, offset: SlotAttr | None
+    base: SlotAttr,
+    index: SlotAttr,
+    scale: SlotAttr | None,
+    offset: SlotAttr | None,
+    constant: int = 0,
 ) -> str:
-    """Return the text of `aN[slot (* slot)? (+ slot)?]`."""
+    """Return the text of `aN[slot (* slot)? (+ slot (+ integer)?)?]`."""
     text = str(index.data)
     text += "" if scale is None else f" * {scale.data}"
     text += "" if offset is None else f" + {offset.data}"
+    text += f" + {constant}" if constant else ""
     return f"{base.data}[{text}]"

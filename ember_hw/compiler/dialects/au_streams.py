@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing_extensions import override
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import I64, IntegerAttr, UnitAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
@@ -64,8 +64,8 @@ class MemOp(IRDLOperation):
     ```
 
     Integers are sign-extended to the slot's width. An access unit adds up the own value of the unit
-    (`tM`, scale 1), one value from above times an integer or argument, and constants; an element
-    outside the memory is a fault. With `{queue}` the lines that hold the elements come from the
+    (`tM`, scale 1), one value from above times an integer or argument, and constants, of which one
+    may stand behind the offset; an element outside the memory is a fault. With `{queue}` the lines that hold the elements come from the
     input queue, one after the other, each request's from a new line on. The hints `nontemporal` and
     `keep` tell a memory hierarchy whether the lines will be read again soon.
 
@@ -88,6 +88,8 @@ class MemOp(IRDLOperation):
     """Second factor; absent means 1."""
     offset = opt_prop_def(SlotAttr)
     """What is added; absent means 0."""
+    constant = opt_prop_def(IntegerAttr[I64])
+    """What is added to an offset; absent means 0."""
     element_type = prop_def(Attribute)
     """Type of the memory's elements."""
     nontemporal = opt_prop_def(UnitAttr)
@@ -107,6 +109,7 @@ class MemOp(IRDLOperation):
         *,
         scale: Slot | None = None,
         offset: Slot | None = None,
+        constant: int = 0,
         nontemporal: bool = False,
         keep: bool = False,
         queue: bool = False,
@@ -119,6 +122,7 @@ class MemOp(IRDLOperation):
                 "index": SlotAttr(index),
                 "scale": optional_slot(scale),
                 "offset": optional_slot(offset),
+                "constant": IntegerAttr(constant, i64) if constant else None,
                 "element_type": element_type,
                 "nontemporal": flag_attr(nontemporal),
                 "keep": flag_attr(keep),
@@ -138,6 +142,8 @@ class MemOp(IRDLOperation):
         verify_kind("base of an address", self.base, SlotKind.ARGUMENT)
         for what, slot in (("index", self.index), ("scale", self.scale), ("offset", self.offset)):
             verify_value(f"{what} of an address", slot)
+        if self.constant is not None and self.offset is None:
+            reject("constant of an address", "one behind an offset", self.constant.value.data)
         verify_element(self.element_type)
         verify_hint(self.nontemporal, self.keep)
 
@@ -146,7 +152,7 @@ class MemOp(IRDLOperation):
     def parse(cls, parser: Parser) -> MemOp:
         stream = parse_name(parser, SlotKind.STREAM).number
         unit = parse_owner(parser)
-        base, index, scale, offset = parse_address(parser)
+        base, index, scale, offset, constant = parse_address(parser)
         parser.parse_punctuation(":")
         element_type = parser.parse_type()
         flags = parse_flags(parser, "nontemporal", "keep", "queue")
@@ -158,6 +164,7 @@ class MemOp(IRDLOperation):
             element_type,
             scale=scale,
             offset=offset,
+            constant=constant,
             nontemporal="nontemporal" in flags,
             keep="keep" in flags,
             queue="queue" in flags,
@@ -165,7 +172,8 @@ class MemOp(IRDLOperation):
 
     @override
     def print(self, printer: Printer) -> None:
-        address = address_text(self.base, self.index, self.scale, self.offset)
+        constant = 0 if self.constant is None else self.constant.value.data
+        address = address_text(self.base, self.index, self.scale, self.offset, constant)
         printer.print_string(f" {self.stream.data} on {self.unit.data} = {address} : ")
         printer.print_attribute(self.element_type)
         printer.print_string(
@@ -420,9 +428,14 @@ class RowOp(IRDLOperation):
         row = parse_name(parser, SlotKind.ROW).number
         unit = parse_owner(parser)
         position = parser.pos
-        base, index, pitch, offset = parse_address(parser)
+        base, index, pitch, offset, constant = parse_address(parser)
         if pitch is None:
             parser.raise_error("address of a row must be aN[slot * pitch], not without *", position)
+        if constant:
+            parser.raise_error(
+                f"address of a row must be aN[slot * pitch + slot], not with {constant} more",
+                position,
+            )
         table = parse_slot(parser) if parser.parse_optional_keyword("at") else None
         rows = parse_slot(parser) if parser.parse_optional_keyword("rows") else None
         parser.parse_keyword("len")

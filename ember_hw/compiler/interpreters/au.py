@@ -222,7 +222,8 @@ class _AuProgram:
         scale = 1 if stream.scale is None else _read(stream.scale, values)
         offset = 0 if stream.offset is None else _read(stream.offset, values)
         memory = self._memories[stream.base]
-        position = _position(memory, _read(stream.index, values) * scale + offset)
+        element_number = _read(stream.index, values) * scale + offset + stream.constant
+        position = _position(memory, element_number)
         loaded = memory[element(memory, position, f"au.mem s{stream.number}")]
         return from_array(stream.element_type)(loaded)
 
