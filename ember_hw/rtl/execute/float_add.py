@@ -1,0 +1,177 @@
+"""Addition of two floating-point numbers in four cycles, short enough to accumulate rows."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ember_hw.rtl.execute.float_format import (
+    FLOAT32,
+    FloatFormat,
+    Unpacked,
+    count_leading_zeros,
+    shift_right_sticky,
+)
+
+#: Bits below a significand while it is rounded: guard, round, sticky.
+_EXTRA_BITS = 3
+
+
+class FloatAdd(wiring.Component):
+    """sum = a + b, `cycles` later; a new pair every cycle.
+
+    Rounds to nearest, ties to even; denormals are numbers like others. A NaN operand, or infinities
+    of different signs, give the format's `quiet_nan`. x + (-x) is +0.
+
+    1. The larger magnitude goes first; the distance of the exponents.
+    2. The smaller one is shifted into place, and added or subtracted.
+    3. Zeros above the result are counted, and beside that it is rounded where it stands: only
+       results that need no shift to the left by more than 1 have bits to round.
+    4. It is shifted to the left, or the rounded one is taken.
+
+    Ref: IEEE 754-2019, section 5.4.1; Muller et al., Handbook of Floating-Point Arithmetic,
+    section 7.3.
+
+    Parameters
+    ----------
+    format : FloatFormat
+        Of operands and sum.
+
+    Members
+    -------
+    a, b : in
+        Operands.
+    sum : out
+        Their sum, registered.
+
+    Attributes
+    ----------
+    cycles : int
+        From operands to sum.
+    """
+
+    cycles = 4
+
+    def __init__(self, *, format: FloatFormat = FLOAT32):
+        self.format = format
+        bits = format.width_bits
+        super().__init__({"a": In(bits), "b": In(bits), "sum": Out(bits)})
+
+    def elaborate(self, platform):
+        m = Module()
+        format = self.format
+        significand_bits = format.fraction_bits + 1
+        total_bits = significand_bits + _EXTRA_BITS + 1  # with the carry
+
+        def held(name: str, value: Value) -> Signal:
+            """Return a value one cycle later."""
+            register = Signal(len(value), name=name)
+            m.d.sync += register.eq(value)
+            return register
+
+        # Order.
+        a, b = Unpacked(format, self.a), Unpacked(format, self.b)
+        a_exponent, b_exponent = a.exponent, b.exponent
+        swaps = Signal()
+        distance_of_a = Signal(format.exponent_bits + 1)
+        distance_of_b = Signal(format.exponent_bits + 1)
+        distance = Signal(format.exponent_bits)
+        m.d.comb += [
+            swaps.eq(a.magnitude < b.magnitude),
+            distance_of_a.eq(a_exponent - b_exponent),
+            distance_of_b.eq(b_exponent - a_exponent),
+            distance.eq(Mux(distance_of_a[-1], distance_of_b, distance_of_a)),
+        ]
+        shift_bits = (significand_bits + _EXTRA_BITS).bit_length()
+        is_far = distance[shift_bits:].any()
+        large = held("large", Mux(swaps, b.significand, a.significand))
+        small = held("small", Mux(swaps, a.significand, b.significand))
+        shift = held("shift", distance[:shift_bits] | is_far.replicate(shift_bits))
+        exponent1 = held("exponent1", Mux(swaps, b_exponent, a_exponent))
+        sign1 = held("sign1", Mux(swaps, b.sign, a.sign))
+        subtracts1 = held("subtracts1", a.sign ^ b.sign)
+        is_nan = a.is_nan | b.is_nan | (a.is_infinite & b.is_infinite & (a.sign ^ b.sign))
+        is_nan1 = held("is_nan1", is_nan)
+        is_infinite1 = held("is_infinite1", a.is_infinite | b.is_infinite)
+
+        # Align and add.
+        aligned = shift_right_sticky(m, Cat(Const(0, _EXTRA_BITS), small), shift, "aligned")
+        sum1 = Signal(total_bits)
+        m.d.comb += sum1.eq(
+            Cat(Const(0, _EXTRA_BITS), large)
+            + (Cat(aligned, Const(0, 1)) ^ subtracts1.replicate(total_bits))
+            + subtracts1
+        )
+        total = held("total", sum1)
+        exponent2 = held("exponent2", exponent1)
+        sign2 = held("sign2", sign1)
+        subtracts2 = held("subtracts2", subtracts1)
+        is_nan2 = held("is_nan2", is_nan1)
+        is_infinite2 = held("is_infinite2", is_infinite1)
+
+        # Count, and round as if in place.
+        zeros = count_leading_zeros(m, total[:-1], "total")
+        room = Signal(format.exponent_bits)
+        m.d.comb += room.eq(exponent2 - 1)
+        shifts = Signal(len(zeros))
+        m.d.comb += shifts.eq(Mux(room < zeros, room, zeros))
+        has_carry = total[-1]
+        stays = total[-2] | (exponent2 == 1)
+        kept = Signal(significand_bits)
+        rounds = Signal()
+        weight = Signal(format.exponent_bits)  # exponent of the kept bits, less one
+        with m.If(has_carry):
+            low = _EXTRA_BITS + 1
+            tail = total[:low]
+            m.d.comb += [
+                kept.eq(total[low:]),
+                rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
+                weight.eq(exponent2),
+            ]
+        with m.Elif(stays):
+            low = _EXTRA_BITS
+            tail = total[:low]
+            m.d.comb += [
+                kept.eq(total[low:-1]),
+                rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
+                weight.eq(room),
+            ]
+        with m.Else():
+            low = _EXTRA_BITS - 1
+            tail = total[:low]
+            m.d.comb += [
+                kept.eq(total[low:-2]),
+                rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
+                weight.eq(exponent2 - 2),
+            ]
+        magnitude = Signal(format.width_bits - 1)
+        m.d.comb += magnitude.eq(Cat(Const(0, format.fraction_bits), weight) + kept + rounds)
+        rounded = held("rounded", magnitude)
+        shift3 = held("shift3", shifts)
+        is_shifted3 = held("is_shifted3", ~has_carry & (shifts > 1))
+        total3 = held("total3", total[:-1])
+        exponent3 = held("exponent3", exponent2)
+        is_positive_zero3 = held("is_positive_zero3", subtracts2 & ~total.any())
+        sign3 = held("sign3", sign2)
+        is_nan3 = held("is_nan3", is_nan2)
+        is_infinite3 = held("is_infinite3", is_infinite2)
+
+        # Shift to the left, which is exact, or take what was rounded.
+        shifted = Signal(len(total3))
+        m.d.comb += shifted.eq(total3 << shift3)
+        fraction = shifted[_EXTRA_BITS:-1]
+        is_normal = shifted[-1]
+        lowered = Signal(format.exponent_bits)
+        m.d.comb += lowered.eq(exponent3 - shift3)
+        exact = Cat(fraction, lowered & is_normal.replicate(format.exponent_bits))
+        overflows = rounded[format.fraction_bits :].all()
+        with m.If(is_nan3):
+            m.d.sync += self.sum.eq(format.quiet_nan)
+        with m.Elif(is_infinite3 | (~is_shifted3 & overflows)):
+            m.d.sync += self.sum.eq(Cat(Const(format.infinity, format.width_bits - 1), sign3))
+        with m.Else():
+            m.d.sync += self.sum.eq(
+                Cat(Mux(is_shifted3, exact, rounded), sign3 & ~is_positive_zero3)
+            )
+        return m
