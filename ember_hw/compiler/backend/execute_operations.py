@@ -1,0 +1,106 @@
+"""Operations of execute code: their names, operands and results.
+
+They mean what the ops of `arith` and `math` of the same name mean; `cmpi` and `cmpf` have the
+predicate behind them (`cmpi_slt`). An index has 64 bits here and wraps like an i64.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FLOATS", "FLOAT_BINARY", "FLOAT_UNARY", "INTEGERS", "INTEGER_BINARY", "check_operation"]
+
+INTEGERS = ("index", "i1", "i8", "i16", "i32", "i64")
+FLOATS = ("f32",)
+
+FLOAT_UNARY = (
+    "negf",
+    "absf",
+    "ceil",
+    "floor",
+    "trunc",
+    "roundeven",
+    "sqrt",
+    "rsqrt",
+    "exp",
+)
+FLOAT_BINARY = (
+    "addf",
+    "subf",
+    "mulf",
+    "divf",
+    "maximumf",
+    "minimumf",
+    "maxnumf",
+    "minnumf",
+    "copysign",
+)
+BITWISE = ("andi", "ori", "xori")
+INTEGER_BINARY = (
+    "addi",
+    "subi",
+    "muli",
+    "divsi",
+    "floordivsi",
+    "ceildivsi",
+    "remsi",
+    "maxsi",
+    "minsi",
+    *BITWISE,
+)
+INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+FLOAT_PREDICATES = (
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+)
+
+#: Casts of integers (signed, unsigned), between integers and floats.
+CASTS = ("convert", "extui", "sitofp", "fptosi")
+
+
+def check_operation(
+    operation: str, result: str, operands: tuple[str, ...]
+) -> tuple[str, object] | None:
+    """Return a rule that the types of an operation break and what was found; None if legal."""
+    name, _, predicate = operation.partition("_")
+    match name:
+        case _ if operation in FLOAT_UNARY:
+            expected = (result,) if result in FLOATS else None
+        case _ if operation in FLOAT_BINARY:
+            expected = (result, result) if result in FLOATS else None
+        case "fma":
+            expected = (result,) * 3 if result in FLOATS else None
+        case _ if operation in INTEGER_BINARY:
+            is_legal = result in INTEGERS and (result != "i1" or operation in BITWISE)
+            expected = (result, result) if is_legal else None
+        case "cmpi" if predicate in INTEGER_PREDICATES:
+            type_ = operands[0] if operands else ""
+            expected = (type_, type_) if type_ in INTEGERS and result == "i1" else None
+        case "cmpf" if predicate in FLOAT_PREDICATES:
+            type_ = operands[0] if operands else ""
+            expected = (type_, type_) if type_ in FLOATS and result == "i1" else None
+        case "select":
+            is_scalar = result in INTEGERS or result in FLOATS
+            expected = ("i1", result, result) if is_scalar else None
+        case _ if operation in CASTS:
+            source = FLOATS if operation == "fptosi" else INTEGERS
+            target = FLOATS if operation == "sitofp" else INTEGERS
+            is_legal = len(operands) == 1 and operands[0] in source and result in target
+            expected = operands if is_legal else None
+        case _:
+            return "a known one", operation
+    if expected is None or operands != expected:
+        return "one on values of its types", f"{operation} of {', '.join(operands)} to {result}"
+    return None
