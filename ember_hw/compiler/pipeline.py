@@ -84,7 +84,8 @@ def pipeline(
     hardware : bool
         Whether the program is for the access unit, where units form a chain and a part of a row
         begins at a multiple of the vector: at levels 0 and 1 loops side by side then become nests
-        of their own first, and only loops that begin there become vectors.
+        of their own first, and only loops that begin there become vectors. And where a bundle
+        costs the execute side time: at level 3 an index stays where counting it costs more.
     one_child : bool
         Whether to offload at most one loop directly inside a loop.
 
@@ -108,7 +109,7 @@ def pipeline(
         Step(2, SinkRegularLoops(), "slcvec"),
         Step(2, KeepInvariantRows(), "slcvec"),
         Step(1, CountLanes(), "slcvec"),
-        Step(3, ReplaceToVal(), "slcvec"),
+        Step(3, ReplaceToVal(hardware), "slcvec"),
         Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
         Step(0, SlcToDlc(), "dlc"),
     )

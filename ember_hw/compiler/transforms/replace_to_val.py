@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, VectorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -49,14 +49,24 @@ class ReplaceToVal(ModulePass):
     are erased.
 
     Running the pass twice is running it once.
+
+    Parameters
+    ----------
+    hardware : bool
+        Whether a callback that must be added has to pay: it is a control token, and a bundle's
+        scalars reach the execute side together, so one scalar less is a gain only if it was the
+        last. An operand beside others (a weight) then stays, unless its loops' variables are kept
+        current by callbacks that are there anyway, or that another operand pays for.
     """
 
     name = "replace-to-val"
 
+    hardware: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the pass on every function."""
         for function in functions(op):
-            _Function(function).align()
+            _Function(function).align(self.hardware)
 
 
 @dataclass
@@ -66,7 +76,7 @@ class _Function:
     function: func.FuncOp
     variables: dict[slc.ForOp, int] = field(default_factory=dict["slc.ForOp", int])
 
-    def align(self) -> None:
+    def align(self, hardware: bool) -> None:
         """Replace the reads, then keep the variables current."""
         reads = [
             op
@@ -76,6 +86,8 @@ class _Function:
             and isinstance(op.parent_op(), slc.CallbackOp)
             and _is_affine(op.stream)
         ]
+        if hardware:
+            reads = _worthwhile(reads)
         loops = {loop for read in reads for loop in _loops(read.stream)}
         used = [
             op.variable
@@ -158,6 +170,48 @@ def _loops(stream: SSAValue) -> set[slc.ForOp]:
     return {_loop_of(stream)}
 
 
+def _worthwhile(reads: list[slc.FromStreamOp]) -> list[slc.FromStreamOp]:
+    """Return the reads that cost no callback, or the last scalars of one that they replace."""
+    paid: set[slc.ForOp] = set()
+    for read in reads:
+        block = read.parent_block()
+        assert block is not None
+        if not any(_is_scalar(op) and op not in reads for op in block.ops):
+            paid |= _loops(read.stream)
+    return [
+        read
+        for read in reads
+        if all(loop in paid or _has_update(loop) for loop in _loops(read.stream))
+    ]
+
+
+def _is_scalar(op: Operation) -> bool:
+    """Whether the op reads a scalar of a bundle."""
+    return isinstance(op, slc.FromStreamOp) and not isinstance(
+        op.value.type, MemRefType | VectorType
+    )
+
+
+def _has_update(loop: slc.ForOp) -> bool:
+    """Whether `_maintain` needs no new callback for a loop."""
+    inner = _inner_loops(loop)
+    if inner:
+        first = constant(host_value(loop.lower_bound) or loop.lower_bound)
+        is_before = first is not None and _first_callback_before(inner[0]) is not None
+        if not is_before and _callback_behind(inner[-1]) is None:
+            return False
+    is_root = loop is nest_root(loop)
+    return is_root or bool(_callback_behind(loop) or _first_callback_before(loop))
+
+
+def _inner_loops(loop: slc.ForOp) -> list[Operation]:
+    return [
+        op
+        for op in loop.body.block.ops
+        if isinstance(op, slc.ForOp | slcvec.ForOp) and not is_row_loop(op)
+    ]
+
+
 def _maintain(function: func.FuncOp, loop: slc.ForOp, variable: int) -> None:
     """Set, advance and, in an inner loop, reset the variable of a loop."""
     lower, step = host_value(loop.lower_bound), constant(loop.step)
@@ -166,9 +220,7 @@ def _maintain(function: func.FuncOp, loop: slc.ForOp, variable: int) -> None:
     root = nest_root(loop)
 
     body = loop.body.block
-    inner = [
-        op for op in body.ops if isinstance(op, slc.ForOp | slcvec.ForOp) and not is_row_loop(op)
-    ]
+    inner = _inner_loops(loop)
     first = constant(lower)
     if not inner:
         update = [op for op in body.ops if isinstance(op, slc.CallbackOp)][-1]
