@@ -15,7 +15,8 @@ from cocotb_tests.scoreboard import check_counters, check_pooled, check_queues, 
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
-from ember_hw.host.launch import NUM_BAGS, Launch, LoadedProgram
+from ember_hw.host.bindings.embedding_bag import NUM_BAGS, bind
+from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.tests.cases import CASES, Case
 from ember_hw.host.tests.programs import bag_program
 from ember_hw.registers import FaultCode
@@ -55,7 +56,7 @@ def launch_case(
             case.table(), opt_level, config=config, index_dtype=case.indices.dtype.name
         )
     request = case.request()
-    launch = LoadedProgram(program).launch(request)
+    (launch,) = LoadedProgram(program).launches(bind(program, request))
     if not bases:
         return launch
     regions = [
@@ -64,7 +65,7 @@ def launch_case(
     environment = {NUM_BAGS: request.num_bags}
     for region in regions:
         environment |= region.environment()
-    return replace(launch, microcode=program.bind(environment), regions=tuple(regions))
+    return replace(launch, microcode=program.nests[0].bind(environment), regions=tuple(regions))
 
 
 def with_indices(launch: Launch, changes: Mapping[int, int]) -> Launch:

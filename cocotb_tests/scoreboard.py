@@ -12,8 +12,9 @@ from cocotb_tests.plan import Plan, lines_by_stream
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.microcode_issue import Chunk as Expected
 from ember_hw.config import AcceleratorConfig
+from ember_hw.host.bindings.embedding_bag import POOLED
 from ember_hw.host.execute import Chunk, ExecuteSide, unpack_bundles
-from ember_hw.host.launch import OUTPUT, Launch
+from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.isa import event_bit
 from ember_hw.registers import Counter, row_counter, stream_counter
@@ -78,9 +79,9 @@ def check_queues(
 
 def check_pooled(launch: Launch, seen: Seen, expected: NDArray[np.float32]) -> None:
     """Run the execute side on what the queues delivered; compare the pooled rows bit for bit."""
-    side = ExecuteSide(launch.callbacks, launch.microcode, {OUTPUT: expected.shape})
+    side = ExecuteSide(launch.callbacks, launch.microcode, {POOLED: expected.shape})
     side.consume(as_chunk(seen, launch.microcode.config))
-    pooled = side.finish()[OUTPUT]
+    pooled = side.finish()[POOLED]
     assert bit_equal(pooled, expected), f"pooled rows must be\n{expected}\nnot\n{pooled}"
 
 

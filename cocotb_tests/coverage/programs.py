@@ -10,6 +10,7 @@ from ember_hw.bench.fuzzing.faults import random_case
 from ember_hw.bench.programs import TASKS, Task
 from ember_hw.compiler.interpreters.scalar_microcode import TooLongError
 from ember_hw.config import AcceleratorConfig
+from ember_hw.host.bindings.embedding_bag import bind
 from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.tests.cases import CASES
 from ember_hw.host.tests.programs import bag_program
@@ -44,8 +45,8 @@ def case_table(config: AcceleratorConfig) -> Iterator[tuple[str, Case]]:
                 index_dtype=lookup.indices.dtype.name,
                 include_last_offset=lookup.include_last_offset,
             )
-            launch = LoadedProgram(program).launch(lookup.request())
-            case = _case([launch], Environment(memory=IdealMemory(latency_cycles=30)))
+            launches = LoadedProgram(program).launches(bind(program, lookup.request()))
+            case = _case(launches, Environment(memory=IdealMemory(latency_cycles=30)))
             if _is_short(case):
                 yield f"{lookup.name}/O{opt_level}", case
 

@@ -26,7 +26,7 @@ class Watcher(Protocol):
     def detail(self, text: str) -> None:
         """Take note of what the step does next."""
 
-    def reached(self, done: int, total: int, cycles: int | None) -> None:
+    def reached(self, done: int, total: int | None, cycles: int | None) -> None:
         """Take note of what is done, what there is in all, and the cycles that it took."""
 
 

@@ -80,11 +80,14 @@ def disasm(
     from ember_hw.isa import Microcode, disassemble
 
     if zipfile.is_zipfile(source):
-        microcode = Program.load(source).microcode
+        program = Program.load(source)
+        texts = [disassemble(nest.microcode) for nest in program.nests]
+        if len(texts) > 1:
+            texts = [f"# {nest.name}\n{t}" for nest, t in zip(program.nests, texts, strict=True)]
+        typer.echo("".join(texts), nl=False)
     else:
         content = source.read_bytes()
         if len(content) % 4:
             raise AssemblyError(f"{source} must hold whole 32-bit words, not {len(content)} bytes")
         words = [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content), 4)]
-        microcode = Microcode.decode(words, read_config(config))
-    typer.echo(disassemble(microcode), nl=False)
+        typer.echo(disassemble(Microcode.decode(words, read_config(config))), nl=False)

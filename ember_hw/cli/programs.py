@@ -72,7 +72,7 @@ def compile_(
         "opt_level": program.opt_level,
         "config": program.config.name,
         "inputs": program.model.get("input_names", []),
-        "microcode_words": len(program.microcode.encode()),
+        "microcode_words": program.microcode_words,
         "ir_lines": {level: len(text.splitlines()) for level, text in program.ir.items()},
     }
     if as_json:
@@ -137,13 +137,14 @@ def run(
         import numpy as np
 
         import ember_hw
-        from ember_hw.host.launch import make_request
+        from ember_hw.host.bindings import binding_of
 
         loaded = ember_hw.load(program)
         arrays: Any = read_arrays(inputs)
         if all(name.startswith("arr_") for name in arrays):  # what numpy calls unnamed ones
             arrays = tuple(arrays.values())
-        request = make_request(loaded, arrays)  # a wrong one is refused before a model is built
+        binding = binding_of(loaded)
+        binding.request(loaded, arrays)  # a wrong one is refused before a model is built
         step(f"opening {backend} (a model is built once on a machine)")
         with ember_hw.open_device(
             backend,
@@ -162,10 +163,9 @@ def run(
             np.save(output, pooled)
         if verify:
             step("comparing with the reference")
-            from ember_hw.host.reference import count_mismatches, exact
+            from ember_hw.host.reference import count_mismatches
 
-            (table,) = loaded.tables.values()
-            facts["mismatches"] = count_mismatches(pooled, exact(table, request))
+            facts["mismatches"] = count_mismatches(pooled, binding.reference(loaded, arrays))
     if as_json:
         print_json(facts)
     else:

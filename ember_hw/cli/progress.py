@@ -62,9 +62,12 @@ class Steps:
         else:
             self._print(f"…   {text}")
 
-    def reached(self, done: int, total: int, cycles: int | None) -> None:
-        """Show how many lookups of a run are done, and the cycles that they took."""
-        text = f"{done:,} of {total:,}"
+    def reached(self, done: int, total: int | None, cycles: int | None) -> None:
+        """Show how many lookups of a run are done, and the cycles that they took.
+
+        Without a total the number is one of bundles.
+        """
+        text = f"{done:,} bundles" if total is None else f"{done:,} of {total:,}"
         if cycles is not None:
             text += f" in {cycles:,} cycles"
         if self._task is not None:

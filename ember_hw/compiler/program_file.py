@@ -2,8 +2,8 @@
 
 | member | content |
 | --- | --- |
-| `manifest.json` | versions, config, patches, arguments, callbacks, model, digests |
-| `microcode.bin` | the 32-bit words, little-endian |
+| `manifest.json` | versions, config, arguments, patches and code of each nest, model, digests |
+| `microcode/<nest>.bin` | the 32-bit words of each nest, little-endian |
 | `ir/<level>.mlir` | IR text |
 | `tables/<symbol>.npy` | weights |
 
@@ -25,17 +25,16 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Argument, Callback, Kernel, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError, ProgramError
 from ember_hw.isa import ISA_VERSION, Event, Microcode
 
 FORMAT = "ember_hw program"
 #: Raised by every change to the manifest.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _MANIFEST = "manifest.json"
-_MICROCODE = "microcode.bin"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _BLOCK_BYTES = 1 << 20
 
@@ -59,8 +58,10 @@ def save(program: Program, path: str | Path) -> None:
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             digests: dict[str, str] = {}
-            words = program.microcode.encode()
-            texts = {_MICROCODE: struct.pack(f"<{len(words)}I", *words)}
+            texts: dict[str, bytes] = {}
+            for number, nest in enumerate(program.nests):
+                words = nest.microcode.encode()
+                texts[_microcode(number)] = struct.pack(f"<{len(words)}I", *words)
             texts |= {f"ir/{level}.mlir": text.encode() for level, text in program.ir.items()}
             for name, data in texts.items():
                 archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
@@ -107,6 +108,10 @@ def _member(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name, _DATE)
 
 
+def _microcode(number: int) -> str:
+    return f"microcode/{number}.bin"
+
+
 def _manifest(program: Program, digests: dict[str, str]) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -116,9 +121,8 @@ def _manifest(program: Program, digests: dict[str, str]) -> dict[str, Any]:
         "config_hash": program.config.hash(),
         "name": program.name,
         "opt_level": program.opt_level,
-        "patches": [asdict(patch) for patch in program.patches],
         "arguments": [asdict(argument) for argument in program.arguments],
-        "callbacks": [_callback_to_json(callback) for callback in program.callbacks],
+        "nests": [_nest_to_json(nest) for nest in program.nests],
         "ir": list(program.ir),
         "model": dict(program.model),
         "tables": list(program.tables),
@@ -126,6 +130,31 @@ def _manifest(program: Program, digests: dict[str, str]) -> dict[str, Any]:
         "versions": dict(program.versions),
         "sha256": digests,
     }
+
+
+def _nest_to_json(nest: Nest) -> dict[str, Any]:
+    return {
+        "name": nest.name,
+        "patches": [asdict(patch) for patch in nest.patches],
+        "registers": dict(nest.registers),
+        "callbacks": [_callback_to_json(callback) for callback in nest.callbacks],
+    }
+
+
+def _nest_from_json(values: dict[str, Any], data: bytes, config: AcceleratorConfig) -> Nest:
+    words = list(struct.unpack(f"<{len(data) // 4}I", data))
+    return Nest(
+        name=values["name"],
+        microcode=Microcode.decode(words, config),
+        patches=tuple(Patch(**patch) for patch in values["patches"]),
+        registers=values["registers"],
+        callbacks=tuple(_callback_from_json(callback) for callback in values["callbacks"]),
+    )
+
+
+def _argument_from_json(values: dict[str, Any]) -> Argument:
+    symbol, type_, role, shape = (values[key] for key in ("symbol", "type", "role", "shape"))
+    return Argument(symbol, type_, role, tuple(shape))
 
 
 def _callback_to_json(callback: Callback) -> dict[str, Any]:
@@ -193,16 +222,15 @@ def _read(archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path) -> Pro
                 f"config of program file {str(path)!r} must have hash "
                 f"{manifest['config_hash']:#010x}, not {config.hash():#010x}: compile again"
             )
-        data = archive.read(_MICROCODE)
-        words = list(struct.unpack(f"<{len(data) // 4}I", data))
         return Program(
             name=manifest["name"],
             config=config,
             opt_level=manifest["opt_level"],
-            microcode=Microcode.decode(words, config),
-            patches=tuple(Patch(**patch) for patch in manifest["patches"]),
-            arguments=tuple(Argument(**argument) for argument in manifest["arguments"]),
-            callbacks=tuple(_callback_from_json(values) for values in manifest["callbacks"]),
+            nests=tuple(
+                _nest_from_json(values, archive.read(_microcode(number)), config)
+                for number, values in enumerate(manifest["nests"])
+            ),
+            arguments=tuple(_argument_from_json(values) for values in manifest["arguments"]),
             ir={level: archive.read(f"ir/{level}.mlir").decode() for level in manifest["ir"]},
             model=manifest["model"],
             tables={name: _read_table(archive, name) for name in manifest["tables"]},

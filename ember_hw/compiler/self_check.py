@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.frontend import EmbeddingBagSpec
@@ -119,9 +120,9 @@ class SelfCheck:
         interpret(module, self.function, self._arguments(output), schedule=Schedule.LOCKSTEP)
         self._compare(f"IR after {name!r}", output)
 
-    def check_au(self, program: ProgramOp, module: ModuleOp) -> None:
+    def check_au(self, programs: Sequence[ProgramOp], module: ModuleOp) -> None:
         """
-        Run an access program against the execute side of its dlc module.
+        Run access programs against the execute side of their dlc module.
 
         Raises
         ------
@@ -136,7 +137,7 @@ class SelfCheck:
             "B": len(BAG_LENGTHS),
         }
         run_au(
-            [program],
+            programs,
             module,
             self.function,
             self._arguments(output),
@@ -159,3 +160,9 @@ class SelfCheck:
                 f"{what} must give the exact reference, {self.expected[bag, column]!r} in column "
                 f"{column} of bag {bag}, not {output[bag, column]!r}"
             )
+
+
+def check_of(spec: Any, module: ModuleOp) -> SelfCheck:
+    """Return the check of an imported module."""
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    return SelfCheck(spec, function.sym_name.data)

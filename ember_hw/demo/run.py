@@ -34,7 +34,7 @@ class Watcher(Protocol):
     def detail(self, text: str) -> None:
         """Take note of what the step does next."""
 
-    def reached(self, done: int, total: int, cycles: int | None) -> None:
+    def reached(self, done: int, total: int | None, cycles: int | None) -> None:
         """Take note of the lookups done, those in all, and the cycles that they took."""
 
 
@@ -158,7 +158,7 @@ def run(
         torch_mismatches=torch_mismatches,
         torch_max_error=torch_max_error,
         opt_level=program.opt_level,
-        microcode_words=len(program.microcode.encode()),
+        microcode_words=program.microcode_words,
         ir_lines={level: len(text.splitlines()) for level, text in program.ir.items()},
         capacities={
             "bundles": config.bundle_entries,

@@ -10,8 +10,9 @@ from typing import Any, Protocol, Self
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.host.account import RunAccount
 from ember_hw.host.execute import Chunk, ExecuteSide
-from ember_hw.host.launch import OUTPUT, Launch, LoadedProgram, is_torch, make_request, named_inputs
+from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.report import Report, config_facts
 
 #: Module of each backend; it has a class `Backend`. Imported when a device is opened.
@@ -128,7 +129,7 @@ class Device:
         program: Program,
         inputs: Sequence[Any] | Mapping[str, Any],
         *,
-        progress: Callable[[int, int, int | None], None] | None = None,
+        progress: Callable[[int, int | None, int | None], None] | None = None,
     ) -> Any:
         """Run a program.
 
@@ -137,23 +138,24 @@ class Device:
         program : Program
             Compiled for the device's config.
         inputs : sequence or mapping
-            `(indices, offsets)` or `(indices,)`, int32 or int64, NumPy or torch, in the order of
-            the module's arguments or by their names.
+            In the order of the arguments or by their names, as the program's binding takes them
+            (`ember_hw.host.bindings`): `(indices, offsets)` of an embedding bag.
         progress : callable, optional
-            Told from time to time: lookups pooled, lookups in all, cycles so far (None without a
-            clock).
+            Told from time to time: lookups done, lookups in all, cycles so far (None without a
+            clock). Where the program doesn't tell its lookups, bundles done and None.
 
         Returns
         -------
-        float32 (B, embedding_dim)
-            Pooled rows: a torch tensor if the indices are one, else a NumPy array.
+        object
+            What the binding makes of the outputs: pooled rows, float32 (B, embedding_dim), of an
+            embedding bag, a torch tensor if the indices are one.
 
         Raises
         ------
         ProgramError
             The program is for another config, or the inputs aren't what it takes.
         TypeError, ValueError, IndexError
-            The inputs break a rule of `normalise_request`. The device wasn't touched.
+            The inputs break a rule of the binding. The device wasn't touched.
         DeviceError
             The access unit stopped on a fault, or what came doesn't add up to the request; the
             next run is not affected.
@@ -166,49 +168,35 @@ class Device:
             self.reload(program)
         loaded = self._loaded
         assert loaded is not None
-        given = named_inputs(program, inputs)
-        request = make_request(program, given)
-        lookups = int(request.offsets[-1])
-        launch = loaded.launch(request)
-        model: Mapping[str, Any] = program.model
-        shape = (request.num_bags, model["embedding_dim"])
-        side = ExecuteSide(program.callbacks, launch.microcode, {OUTPUT: shape})
-        for chunk in backend.execute(launch):
-            side.consume(chunk)
-            if progress is not None:
-                progress(side.lookups, lookups, backend.cycles)
-        pooled = side.finish()[OUTPUT]
-        if side.lookups != lookups:
-            raise DeviceError(
-                f"lookups that reached the pooled rows must be the {lookups} of the request, "
-                f"not {side.lookups}"
-            )
-
-        counted = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
-        facts: dict[str, Any] = {**counted, **backend.facts()}
-        facts["useful_bytes"] += side.element_bytes
-        for name, value in counted.items():
-            if facts[name] != value:
-                raise DeviceError(
-                    f"{name} on the queues must be the {facts[name]} that the unit counted, "
-                    f"not {value}"
-                )
+        request = loaded.binding.request(program, inputs)
+        run = loaded.prepare(request)
+        account = RunAccount(program, request.lookups)
+        for number, nest in enumerate(program.nests):
+            launch = run.launch(number)
+            shapes: Any = {symbol: array.shape for symbol, array in run.outputs.items()}
+            side = ExecuteSide(nest.callbacks, launch.microcode, shapes)
+            account.begin(nest, launch)
+            for chunk in backend.execute(launch):
+                side.consume(chunk)
+                if progress is not None:
+                    progress(
+                        account.lookups_done(side), request.lookups, account.cycles(backend.cycles)
+                    )
+            for symbol, array in side.finish().items():
+                run.arrays[symbol][...] = array
+            account.end(side, backend.facts())
         self._report = Report(
             program=program.name,
             backend=self.name,
             memory=backend.memory,
             sink=backend.sink,
-            lookups=lookups,
+            lookups=request.lookups,
             seed=program.seed,
             versions=dict(program.versions),
             **config_facts(self.config),
-            **facts,
+            **account.facts(),
         )
-        if is_torch(given[model["indices_name"]]):
-            import torch
-
-            return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
-        return pooled
+        return request.finish(run.outputs)
 
     def close(self) -> None:
         """Free the backend; every later run is refused."""

@@ -115,6 +115,7 @@ class ExecuteSide:
         self.bundles = 0
         self.row_beats = 0
         self.rows = 0
+        self.calls = {callback.id: 0 for callback in callbacks}
 
     @property
     def lookups(self) -> int:
@@ -217,6 +218,7 @@ class ExecuteSide:
         for callback in self._callbacks:
             kernel = callback.kernel
             mine = tokens[callback.id]
+            self.calls[callback.id] += mine.size
             if kernel is None or mine.size == 0:
                 continue
             operands = tuple(

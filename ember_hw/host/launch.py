@@ -1,30 +1,28 @@
-"""From a program and its inputs to a launch: what the device reads, and where.
+"""From a program and a checked request to launches: what the device reads, and where.
 
-Nothing here touches a device; every rule for inputs is checked before one is.
+Nothing here touches a device, and nothing knows what a program computes: that is the bindings' part
+(`ember_hw.host.bindings`).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Callback, Program
+from ember_hw.compiler.program import Argument, Callback, Program
 from ember_hw.errors import ProgramError
-from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentTable
-from ember_hw.host.request import LookupRequest, normalise_request
+from ember_hw.host.bindings import Request, binding_of
+from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray
 from ember_hw.isa import Microcode
-
-#: Symbols of a bag's arguments: row pointers, indices, pooled rows, number of bags.
-OFFSETS, INDICES, OUTPUT, NUM_BAGS = "off", "idx", "out", "B"
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of a program, as a backend gets it.
+    """One run of a nest, as a backend gets it.
 
     Attributes
     ----------
@@ -35,7 +33,7 @@ class Launch:
     callbacks : tuple of Callback
         What the bundles will be used for.
     arguments : tuple of int
-        What the request carries, see `Program.request_arguments`; those left out are 0.
+        What the request carries, see `Nest.request_arguments`; those left out are 0.
     """
 
     microcode: Microcode
@@ -60,143 +58,140 @@ class LoadedProgram:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        model: Mapping[str, Any] = program.model
-        shape = (model["num_embeddings"], model["embedding_dim"])
-        self._layout = MemoryLayout(program.config)
-        self.tables: dict[str, ResidentTable] = {}
-        for symbol, table in program.tables.items():
-            if table.dtype != np.float32 or table.shape != shape:
-                raise ProgramError(
-                    f"table {symbol!r} of program {program.name!r} must be float32 of shape "
-                    f"{shape}, not {table.dtype} of shape {table.shape}"
-                )
-            self.tables[symbol] = ResidentTable(self._layout, symbol, table)
+        self.binding = binding_of(program)
+        self.binding.check(program)
+        self.layout = MemoryLayout(program.config)
+        read = {symbol for nest in program.nests for symbol in nest.symbols_read}
+        self._given = dict(program.tables)
+        self.tables = {
+            symbol: ResidentArray(self.layout, symbol, table)
+            for symbol, table in program.tables.items()
+            if symbol in read
+        }
 
     def is_current(self) -> bool:
         """Whether the program still has the tables that were loaded."""
-        loaded = {symbol: resident.table for symbol, resident in self.tables.items()}
-        return loaded.keys() == self.program.tables.keys() and all(
-            table is self.program.tables[symbol] for symbol, table in loaded.items()
+        return self._given.keys() == self.program.tables.keys() and all(
+            table is self.program.tables[symbol] for symbol, table in self._given.items()
         )
 
-    def launch(self, request: LookupRequest) -> Launch:
-        """Place a request behind the tables and bind the program to it.
+    def prepare(self, request: Request) -> PreparedRun:
+        """Place a request's arrays behind the tables.
 
         Raises
         ------
         ProgramError
-            The program has an argument that no lookup provides, or the request doesn't fit.
+            The program has an argument that the request doesn't bring, or the request doesn't fit.
         """
-        program = self.program
-        model: Mapping[str, Any] = program.model
-        layout = MemoryLayout(program.config, self._layout.next_address)
-        indices = request.indices.astype(np.dtype(model["index_dtype"]), copy=False)
-        regions = [resident.region for resident in self.tables.values()]
-        regions.append(layout.place_vector(OFFSETS, request.offsets))
-        regions.append(layout.place_vector(INDICES, indices))
-        environment = {NUM_BAGS: request.num_bags}
-        for region in regions:
-            environment |= region.environment()
-        for argument in program.arguments:
-            if argument.symbol not in environment and argument.symbol != OUTPUT:
-                legal = ", ".join([*self.tables, OFFSETS, INDICES, OUTPUT, NUM_BAGS])
-                raise ProgramError(
-                    f"argument of program {program.name!r} must be one of {legal}, "
-                    f"not {argument.symbol!r}"
-                )
-        for resident in self.tables.values():
-            resident.refresh(request.indices)
+        return PreparedRun(self, request)
+
+    def launches(self, request: Request) -> list[Launch]:
+        """Return a launch of each nest, memory being as it is before the first."""
+        run = self.prepare(request)
+        return [run.launch(number) for number in range(len(self.program.nests))]
+
+
+class PreparedRun:
+    """One run: every array of it, on the host and in the device's memory.
+
+    Parameters
+    ----------
+    loaded : LoadedProgram
+        The program.
+    request : Request
+        Of its binding.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+        Memref arguments by symbol, C-contiguous: what the execute side reads and writes.
+    scalars : mapping of str to int
+        Index arguments by symbol.
+    environment : dict of str to int
+        All symbols that a launch may read.
+    """
+
+    def __init__(self, loaded: LoadedProgram, request: Request) -> None:
+        self.program = loaded.program
+        self.request = request
+        self.scalars = request.scalars
+        self.environment: dict[str, int] = dict(request.scalars)
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._tables = loaded.tables
+        self._placed: dict[str, ResidentArray] = {}
+        layout = MemoryLayout(self.program.config, loaded.layout.next_address)
+        read = {symbol for nest in self.program.nests for symbol in nest.symbols_read}
+        for argument in self.program.arguments:
+            if not argument.is_memory:
+                self._check_scalar(argument)
+                continue
+            array = self._array(argument)
+            self.arrays[argument.symbol] = array
+            self.environment |= dimensions(argument.symbol, array.shape)
+            if argument.symbol in read and argument.symbol not in self._tables:
+                self._placed[argument.symbol] = ResidentArray(layout, argument.symbol, array)
+        for resident in (self._tables | self._placed).values():
+            self.environment |= resident.region.environment()
+        for symbol, resident in self._tables.items():
+            resident.refresh(request.rows.get(symbol))
+
+    @property
+    def outputs(self) -> dict[str, NDArray[Any]]:
+        """The arrays that the program writes for the user, by symbol."""
+        return {symbol: self.arrays[symbol] for symbol in self.request.outputs}
+
+    def launch(self, number: int) -> Launch:
+        """Bind a nest; memory is as the nests before it left it.
+
+        Raises
+        ------
+        ProgramError
+            A value doesn't fit its field.
+        """
+        nest = self.program.nests[number]
+        for symbol in nest.symbols_read:
+            if number and symbol in self._placed:
+                self._placed[symbol].refresh()
+        residents = self._tables | self._placed
         return Launch(
-            program.bind(environment),
-            tuple(regions),
-            program.callbacks,
-            program.request_arguments(environment),
+            nest.bind(self.environment),
+            tuple(residents[symbol].region for symbol in nest.symbols_read),
+            nest.callbacks,
+            nest.request_arguments(self.environment),
+        )
+
+    def _array(self, argument: Argument) -> NDArray[Any]:
+        """Return an argument's array: given, a table, an output or scratch memory."""
+        symbol, request = argument.symbol, self.request
+        if symbol in request.arrays:
+            return np.ascontiguousarray(request.arrays[symbol])
+        if symbol in self.program.tables:
+            return self.program.tables[symbol]
+        if symbol in request.outputs:
+            output = request.outputs[symbol]
+            made = np.empty(output.shape, argument.dtype)
+            made[...] = output.fill
+            return made
+        raise self._missing(symbol)
+
+    def _check_scalar(self, argument: Argument) -> None:
+        if argument.symbol not in self.scalars:
+            raise self._missing(argument.symbol)
+
+    def _missing(self, symbol: str) -> ProgramError:
+        request = self.request
+        given = [*request.arrays, *self.program.tables, *request.outputs, *request.scalars]
+        return ProgramError(
+            f"argument of program {self.program.name!r} must be one of {', '.join(given)}, which "
+            f"its binding brings, not {symbol!r}"
         )
 
 
-def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of a run by name.
+def dimensions(symbol: str, shape: tuple[int, ...]) -> dict[str, int]:
+    """Return the symbols of an array's extents: `tab.rows`, `tab.dim0`, `tab.dim1`, ..
 
-    Parameters
-    ----------
-    program : Program
-        Says what its inputs are called.
-    inputs : sequence or mapping
-        The values in the order of the module's arguments, or by their names. Offsets may be left
-        out where `indices` is 2-D.
-
-    Raises
-    ------
-    ProgramError
-        The inputs don't match the program's arguments.
+    Those of an array in the device's memory are `Region.environment`; with more than two dimensions
+    its `rows` are counted over all but the last.
     """
-    model: Mapping[str, Any] = program.model
-    names: list[str] = list(model["input_names"])
-    rule = f"inputs of program {program.name!r} must be ({', '.join(names)})"
-    if isinstance(inputs, Mapping):
-        given = dict(inputs)
-    elif isinstance(inputs, list | tuple):
-        if len(inputs) > len(names):
-            raise ProgramError(f"{rule}, not {len(inputs)} values")
-        given = dict(zip(names, inputs, strict=False))
-    else:
-        raise ProgramError(f"{rule}, as a tuple or by name, not {type(inputs).__name__}")
-    for name in given:
-        if name not in names:
-            raise ProgramError(f"{rule}, not {name!r}")
-    if model["indices_name"] not in given:
-        raise ProgramError(f"{rule}, and {model['indices_name']!r} must not be left out")
-    return given
-
-
-def make_request(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> LookupRequest:
-    """Check the inputs of a run.
-
-    Parameters
-    ----------
-    program : Program
-        Says what its inputs are.
-    inputs : sequence or mapping
-        As `named_inputs` takes them.
-
-    Raises
-    ------
-    ProgramError
-        As `named_inputs`.
-    ValueError
-        A size is one that the program was not exported for.
-    TypeError, ValueError, IndexError
-        As `normalise_request`.
-    """
-    model: Mapping[str, Any] = program.model
-    given = named_inputs(program, inputs)
-    _check_sizes(model.get("size_limits", ()), given)
-    return normalise_request(
-        given[model["indices_name"]],
-        given.get(model["offsets_name"]),
-        num_embeddings=model["num_embeddings"],
-        include_last_offset=model["include_last_offset"],
-        table_name=model["name"],
-    )
-
-
-def _check_sizes(limits: Iterable[Any], given: Mapping[str, Any]) -> None:
-    """Refuse sizes that the exported program excludes; kinds and ranks are the request's rules."""
-    for name, dimension, smallest, largest in limits:
-        shape: tuple[int, ...] = tuple(getattr(given.get(name), "shape", ()))
-        if dimension >= len(shape):
-            continue
-        size = shape[dimension]
-        if size < smallest or (largest is not None and size > largest):
-            from ember_hw.compiler.frontend.embedding_bag import size_rule  # imports torch
-
-            raise ValueError(
-                f"{name}.shape[{dimension}] must be {size_rule(smallest, largest)}, as the program "
-                f"was exported for, not {size}; export it again with Dim.AUTO for this dimension"
-            )
-
-
-def is_torch(value: object) -> bool:
-    """Whether a value is a torch tensor; never imports torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    named: Mapping[str, int] = {f"{symbol}.dim{k}": extent for k, extent in enumerate(shape)}
+    return {f"{symbol}.rows": shape[0], **named} if shape else {}

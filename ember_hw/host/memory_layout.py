@@ -7,6 +7,7 @@ copied once, its rows padded to the bus width.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,25 +100,32 @@ class MemoryLayout:
         ----------
         symbol : str
             Argument it is.
-        table : (R, D)
-            Any strides.
+        table : (R, .., D)
+            Any strides; all dimensions but the last count rows.
 
         Raises
         ------
         ProgramError
             The table ends beyond the config's addresses.
         """
-        rows, columns = table.shape
+        *outer, columns = table.shape
+        rows = math.prod(outer)
         pitch_bytes = _round_up(columns * table.itemsize, self.config.bus_bytes)
         pitch = pitch_bytes // table.itemsize
         num_bytes = rows * pitch_bytes
         padded_bytes = _round_up(num_bytes, self._unit_bytes)
         if pitch == columns and num_bytes == padded_bytes and table.flags.c_contiguous:
-            data = table.view(np.uint8).reshape(-1)
+            data = table.reshape(rows, columns).view(np.uint8).reshape(-1)
         else:
             data = np.zeros(padded_bytes, np.uint8)
-            data[:num_bytes].view(table.dtype).reshape(rows, pitch)[:, :columns] = table
+            data[:num_bytes].view(table.dtype).reshape(*outer, pitch)[..., :columns] = table
         return self._place(symbol, data, num_bytes, rows, pitch)
+
+    def place(self, symbol: str, array: NDArray[Any]) -> Region:
+        """Place an array: one dimension as `place_vector` does, several as `place_table` does."""
+        if array.ndim == 1:
+            return self.place_vector(symbol, array)
+        return self.place_table(symbol, array)
 
     def _place(
         self, symbol: str, data: NDArray[np.uint8], num_bytes: int, rows: int, pitch: int
@@ -135,8 +143,8 @@ class MemoryLayout:
         return Region(symbol, base, data, num_bytes, rows, pitch)
 
 
-class ResidentTable:
-    """A table that stays in the device's memory from run to run and is never stale.
+class ResidentArray:
+    """An array that stays in the device's memory from run to run, and is never stale.
 
     Parameters
     ----------
@@ -144,44 +152,40 @@ class ResidentTable:
         Places it.
     symbol : str
         Argument it is.
-    table : (R, D)
-        The program's array. Passed by pointer where it can be; else `refresh` keeps the copy true.
+    array : (R,) or (R, .., D)
+        The host's array. Passed by pointer where it can be; else `refresh` keeps the copy true.
     """
 
-    def __init__(self, layout: MemoryLayout, symbol: str, table: NDArray[Any]) -> None:
-        self.table = table
-        self.region = layout.place_table(symbol, table)
-        copied = not np.may_share_memory(self.region.data, table)
-        self._copy = (
-            self.region.data[: self.region.num_bytes]
-            .view(table.dtype)
-            .reshape(self.region.rows, self.region.pitch)
-            if copied
-            else None
-        )
+    def __init__(self, layout: MemoryLayout, symbol: str, array: NDArray[Any]) -> None:
+        self.array = array
+        self.region = layout.place(symbol, array)
+        self._copy: NDArray[Any] | None = None
+        if not np.may_share_memory(self.region.data, array):
+            pitch = self.region.pitch if array.ndim > 1 else array.shape[0]
+            elements = self.region.data[: self.region.num_bytes].view(array.dtype)
+            self._copy = elements.reshape(*array.shape[:-1], pitch)[..., : array.shape[-1]]
 
     @property
     def is_copy(self) -> bool:
         """Whether the device reads a padded copy."""
         return self._copy is not None
 
-    def refresh(self, rows: NDArray[Any]) -> None:
-        """Bring the rows that a run will read up to date, in case the table was changed.
+    def refresh(self, rows: NDArray[Any] | None = None) -> None:
+        """Bring what a run will read up to date, in case the array was changed.
 
-        Costs as much as the smaller of the run's rows and the table, and nothing without a copy.
+        Costs as much as the smaller of the run's rows and the array, and nothing without a copy.
 
         Parameters
         ----------
-        rows : int (N,)
-            Their numbers; they may repeat.
+        rows : int (N,), optional
+            Numbers of the rows that the run reads; they may repeat. None for all.
         """
         if self._copy is None:
             return
-        columns = self.table.shape[1]
-        if rows.size < self.table.shape[0]:
-            self._copy[rows, :columns] = self.table[rows]
+        if rows is not None and rows.size < self.array.shape[0]:
+            self._copy[rows] = self.array[rows]
         else:
-            self._copy[:, :columns] = self.table
+            self._copy[...] = self.array
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -32,6 +32,25 @@ HIGH_WATER = {
 
 
 @dataclass(frozen=True)
+class NestReport:
+    """One nest of a run; the attributes are those of `Report`.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    """
+
+    name: str
+    cycles: int | None
+    row_beats: int
+    index_beats: int | None
+    bundles: int
+    rows: int
+    useful_bytes: int
+
+
+@dataclass(frozen=True)
 class Report:
     """One run.
 
@@ -45,8 +64,9 @@ class Report:
         `AcceleratorConfig.hash()`.
     bus_bytes : int
         Bytes of a beat.
-    lookups : int
-        Rows that the request pooled.
+    lookups : int or None
+        Lookups of the request: rows that an embedding bag pooled. None where the program's binding
+        can't tell.
     bundles, row_beats : int
         What came through the queues.
     rows : int or None
@@ -61,6 +81,9 @@ class Report:
         Cycles without a beat, by reason; empty without a clock.
     high_water : mapping of str to int
         Most entries that waited at one time, by queue; empty without a clock.
+    nests : tuple of NestReport
+        The nests of the program one by one, which the numbers above sum up; high-water marks are
+        those of the highest.
     clock_mhz : float
         Stated clock.
     seed : int or None
@@ -76,7 +99,7 @@ class Report:
     config: str
     config_hash: int
     bus_bytes: int
-    lookups: int
+    lookups: int | None
     bundles: int
     row_beats: int
     rows: int | None = None
@@ -85,6 +108,7 @@ class Report:
     index_beats: int | None = None
     stalls: Mapping[str, int] = field(default_factory=dict[str, int])
     high_water: Mapping[str, int] = field(default_factory=dict[str, int])
+    nests: tuple[NestReport, ...] = ()
     clock_mhz: float = CLOCK_MHZ
     seed: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -106,7 +130,7 @@ class Report:
     @property
     def lookups_per_second(self) -> float | None:
         """Lookups a second at the stated clock; None without one."""
-        if not self.cycles:
+        if not self.cycles or self.lookups is None:
             return None
         return self.lookups * self.clock_mhz * 1e6 / self.cycles
 
@@ -128,12 +152,14 @@ class Report:
             ("backend", f"{self.backend}, memory {self.memory}, execute side {self.sink}"),
             ("config", f"{self.config} ({self.config_hash:#010x}), {8 * self.bus_bytes}-bit port"),
             ("seed", "unknown" if self.seed is None else f"{self.seed}"),
-            ("lookups", f"{self.lookups:,}"),
+            ("lookups", "unknown" if self.lookups is None else f"{self.lookups:,}"),
             ("bundles", f"{self.bundles:,}"),
             ("row beats", f"{self.row_beats:,}"),
         ]
         if self.useful_bytes is not None:
             lines.append(("useful bytes", f"{self.useful_bytes:,}"))
+        if len(self.nests) > 1:
+            lines += [(f"nest {nest.name}", _nest_text(nest)) for nest in self.nests]
         if self.cycles is None:
             lines.append(("cycles", "none: this backend has no clock"))
         else:
@@ -156,6 +182,11 @@ class Report:
         for name, most in self.high_water.items():
             lines.append((f"most {name.replace('_', ' ')}", f"{most:,} {HIGH_WATER[name][1]}"))
         return lines
+
+
+def _nest_text(nest: NestReport) -> str:
+    counts = f"{nest.bundles:,} bundles, {nest.row_beats:,} row beats"
+    return counts if nest.cycles is None else f"{counts}, {nest.cycles:,} cycles"
 
 
 def counted(counters: Mapping[Counter, int]) -> dict[str, Any]:

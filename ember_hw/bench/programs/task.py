@@ -155,15 +155,15 @@ class Task:
         for symbol, elements in self.queue_symbols.items():
             environment[f"{symbol}.elements"] = elements
         assembly = assemble_text(self.text, config)
-        program = assembly.program(opt_level=3)
-        microcode = program.bind(environment)
+        nest = assembly.nest()
+        microcode = nest.bind(environment)
         microcode = microcode.with_field("header", "outstanding_reads", outstanding_reads)
         return [
             Launch(
                 microcode,
                 tuple(regions),
                 assembly.callbacks,
-                program.request_arguments({**environment, **request}),
+                nest.request_arguments({**environment, **request}),
             )
             for request in self.requests
         ]

@@ -10,7 +10,7 @@ import pytest
 
 import ember_hw as package
 from ember_hw.cli.files import read_config
-from ember_hw.compiler.program import Program
+from ember_hw.compiler.program import Nest, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import run as demo_run
 from ember_hw.demo.run import DemoResult
@@ -21,7 +21,7 @@ from ember_hw.sim.options import IdealMemory
 
 def an_empty_program() -> Program:
     config = AcceleratorConfig.preset("tiny")
-    return Program(name="empty", config=config, opt_level=2, microcode=Microcode(config))
+    return Program("empty", config, 2, (Nest("empty", Microcode(config)),))
 
 
 def test_microcode_survives_the_assembler(ember_hw, tmp_path: Path, capsys) -> None:

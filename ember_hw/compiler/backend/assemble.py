@@ -22,32 +22,41 @@ from ember_hw.compiler.backend.assemble_rows import encode_pushes, encode_rows
 from ember_hw.compiler.backend.assemble_units import encode_unit
 from ember_hw.compiler.dialects.au import AU, ProgramOp, SlotKind
 from ember_hw.compiler.dialects.au_program import AccessProgram, read_program
-from ember_hw.compiler.program import Argument, Callback, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Nest, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """What the assembler makes of a program; the parts are those of `Program`."""
+    """What the assembler makes of a program; the parts are those of `Nest` and `Program`."""
 
     name: str
     config: AcceleratorConfig
     microcode: isa.Microcode
     patches: tuple[Patch, ...]
     arguments: tuple[Argument, ...]
+    registers: Mapping[str, int]
     callbacks: tuple[Callback, ...]
 
+    def nest(self) -> Nest:
+        """Return a nest without code for the execute side."""
+        return Nest(
+            name=self.name,
+            microcode=self.microcode,
+            patches=self.patches,
+            registers=self.registers,
+            callbacks=self.callbacks,
+        )
+
     def program(self, *, opt_level: int, ir: Mapping[str, str] | None = None) -> Program:
-        """Return a program without kernels or tables."""
+        """Return a program of this one nest, without code for the execute side, or tables."""
         return Program(
             name=self.name,
             config=self.config,
             opt_level=opt_level,
-            microcode=self.microcode,
-            patches=self.patches,
+            nests=(self.nest(),),
             arguments=self.arguments,
-            callbacks=self.callbacks,
             ir=ir or {},
         )
 
@@ -75,7 +84,7 @@ def assemble(program: ProgramOp | AccessProgram, config: AcceleratorConfig) -> A
     encode_rows(draft)
     callbacks = encode_pushes(draft)
     registers = {
-        slot.number: number
+        draft.symbols[slot.number]: number
         for slot, number in draft.places.numbers.items()
         if slot.kind is SlotKind.ARGUMENT
     }
@@ -85,9 +94,9 @@ def assemble(program: ProgramOp | AccessProgram, config: AcceleratorConfig) -> A
         microcode=isa.Microcode(config, draft.records),
         patches=tuple(draft.patches),
         arguments=tuple(
-            Argument(argument.symbol, str(argument.type), registers.get(argument.number))
-            for argument in program.arguments
+            Argument(argument.symbol, str(argument.type)) for argument in program.arguments
         ),
+        registers=registers,
         callbacks=callbacks,
     )
 

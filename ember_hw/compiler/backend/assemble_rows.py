@@ -48,11 +48,11 @@ def encode_pushes(draft: Draft) -> tuple[Callback, ...]:
         operands: list[Operand] = []
         for slot in push.operands:
             if slot.kind is SlotKind.ROW:
-                operands.append(Operand("row", entries[slot.number], _dtype(draft, slot)))
+                operands.append(Operand("row", entries[slot.number], *_memory_of(draft, slot)))
                 continue
             if not draft.places.is_value(slot):
                 raise refuse(name, f"operand must be a value or row, not {slot}")
-            operands.append(Operand("scalar", draft.places.numbers[slot], _dtype(draft, slot)))
+            operands.append(Operand("scalar", draft.places.numbers[slot], *_memory_of(draft, slot)))
         level, event = draft.places.levels[push.unit], EVENTS[push.event]
         callbacks.append(Callback(push.id, level, event, tuple(operands)))
     draft.set("au.push", "issue", "events", told)
@@ -141,13 +141,16 @@ def _part(draft: Draft, row: Row, record: str, size: int) -> None:
     draft.set_constant(row, record, "clip", clip[1], size)
 
 
-def _dtype(draft: Draft, slot: Slot) -> str:
-    """Return the element type of what a slot holds, `index` where the access unit computes."""
+def _memory_of(draft: Draft, slot: Slot) -> tuple[str, str]:
+    """Return element type and memory of what a slot holds, `index` where the unit computes it."""
     if slot.kind is SlotKind.ROW:
         rows = {row.number: row for row in draft.program.rows}
-        return str(rows[slot.number].element_type)
+        row = rows[slot.number]
+        return str(row.element_type), draft.symbols[row.base]
     streams = {stream.number: stream for stream in draft.program.streams}
     stream = streams.get(slot.number) if slot.kind is SlotKind.STREAM else None
     if isinstance(stream, NextStream):
         stream = streams[stream.source]
-    return str(stream.element_type) if isinstance(stream, MemoryStream) else "index"
+    if isinstance(stream, MemoryStream):
+        return str(stream.element_type), draft.symbols[stream.base]
+    return "index", ""

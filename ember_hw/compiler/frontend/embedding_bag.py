@@ -11,6 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, memref, scf
 from xdsl.parser import Parser
 
+from ember_hw.compiler.program import JsonValue
+
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingBagSpec:
@@ -53,6 +55,31 @@ class EmbeddingBagSpec:
     offsets_name: str | None
     weight: NDArray[np.float32] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of the host's binding."""
+        return "embedding_bag"
+
+    def model(self) -> dict[str, JsonValue]:
+        """Return what the host has to know of the bag, as JSON values."""
+        return {
+            "name": self.name,
+            "num_embeddings": self.num_embeddings,
+            "embedding_dim": self.embedding_dim,
+            "index_dtype": self.index_dtype.name,
+            "include_last_offset": self.include_last_offset,
+            "two_dimensional": self.two_dimensional,
+            "input_names": list(self.input_names),
+            "indices_name": self.indices_name,
+            "offsets_name": self.offsets_name,
+            "size_limits": [list(limit) for limit in self.size_limits],
+            "table_names": {"tab": self.name},
+        }
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Return the table by its symbol."""
+        return {"tab": self.weight}
 
 
 def size_rule(smallest: int, largest: int | None) -> str:

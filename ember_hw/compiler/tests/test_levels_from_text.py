@@ -81,8 +81,10 @@ def lowered(scf: str, opt_level: int) -> Lowered:
     (loop,) = (op for op in modules[runnable[-1]].walk() if isinstance(op, ComputeLoopOp))
     kernels = extract_kernels(loop)
     program = assemble_text(texts["au"]).program(opt_level=opt_level)
-    callbacks = tuple(replace(c, kernel=kernels[c.id]) for c in program.callbacks)
-    return Lowered(texts, modules, replace(program, callbacks=callbacks))
+    (nest,) = program.nests
+    callbacks = tuple(replace(c, kernel=kernels[c.id]) for c in nest.callbacks)
+    nest = replace(nest, callbacks=callbacks)
+    return Lowered(texts, modules, replace(program, nests=(nest,)))
 
 
 @cache
@@ -115,9 +117,10 @@ def run_microcode(program: Program, case: Case) -> np.ndarray[Any, Any]:
     environment = {"B": request.num_bags, "tab.dim1": case.embedding_dim}
     for region in regions:
         environment |= region.environment()
-    microcode = program.bind(environment)
+    (nest,) = program.nests
+    microcode = nest.bind(environment)
     shape = (request.num_bags, case.embedding_dim)
-    side = ExecuteSide(program.callbacks, microcode, {"out": shape})
+    side = ExecuteSide(nest.callbacks, microcode, {"out": shape})
     for chunk in execute(microcode, [(region.base, region.data) for region in regions]):
         side.consume(Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last))
     return side.finish()["out"]
@@ -155,6 +158,6 @@ def test_a_case_tells_a_wrong_text_from_a_right_one() -> None:
         wrong = parse_module(str(module).replace("arith.addf", "arith.subf"), name)
         assert not bit_equal(run_module(wrong, case), case.expected()), name
     wrong_program = assemble_text(result.texts["au"].replace("[s2 *", "[t0 *"))
-    callbacks = result.program.callbacks
-    program = replace(wrong_program.program(opt_level=3), callbacks=callbacks)
+    nest = replace(wrong_program.nest(), callbacks=result.program.nests[0].callbacks)
+    program = replace(wrong_program.program(opt_level=3), nests=(nest,))
     assert not bit_equal(run_microcode(program, case), case.expected())

@@ -6,34 +6,48 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ember_hw.compiler.program import Argument, Callback, Kernel, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
 from ember_hw.config import PRESETS
 from ember_hw.errors import ProgramError
 from ember_hw.isa import ISA_VERSION, Event, Microcode
 
 CONFIG = PRESETS["tiny"]
+CALLBACKS = (
+    Callback(
+        1,
+        0,
+        Event.ITERATE,
+        (Operand("row", 0, "f32"), Operand("scalar", 1, "f32", "tab")),
+        Kernel("accumulate", {"output": "out", "updates": [{"variable": 0}], "weight": None}),
+    ),
+    Callback(2, 1, Event.END),
+)
+NESTS = (
+    Nest(
+        "bag_0",
+        Microcode(CONFIG, {"unit0": {"enable": 1, "step": 1, "lower_immediate": -2}}),
+        (Patch("unit0", "upper_immediate", "B", 2, 1),),
+        {"B": 3},
+        CALLBACKS,
+    ),
+    Nest("bag_1", Microcode(CONFIG, {"unit0": {"enable": 1, "step": 2}})),
+)
 PROGRAM = Program(
     name="bag",
     config=CONFIG,
     opt_level=3,
-    microcode=Microcode(CONFIG, {"unit0": {"enable": 1, "step": 1, "lower_immediate": -2}}),
-    patches=(Patch("unit0", "upper_immediate", "B", 2, 1),),
-    arguments=(Argument("B", "index", 3), Argument("tab", "memref<?x?xf32>")),
-    callbacks=(
-        Callback(
-            1,
-            0,
-            Event.ITERATE,
-            (Operand("row", 0, "f32"), Operand("scalar", 1, "index")),
-            Kernel("accumulate", {"output": "out", "updates": [{"variable": 0}], "weight": None}),
-        ),
-        Callback(2, 1, Event.END),
+    nests=NESTS,
+    arguments=(
+        Argument("B", "index"),
+        Argument("tab", "memref<?x?xf32>"),
+        Argument("scratch0", "memref<?xf32>", "scratch", ("count", 3)),
     ),
     ir={"au": "au.program ..\n", "scf": "// Grüße\n"},
     model={"num_embeddings": 3, "include_last_offset": False},
@@ -85,8 +99,9 @@ def forge(path: Path, **changes: Any) -> None:
 
 def test_round_trip(path: Path) -> None:
     again = Program.load(path, CONFIG)
-    for part in ("name", "config", "opt_level", "microcode", "patches", "arguments", "callbacks"):
+    for part in ("name", "config", "opt_level", "arguments"):
         assert getattr(again, part) == getattr(PROGRAM, part), part
+    assert [asdict(nest) for nest in again.nests] == [asdict(nest) for nest in NESTS]
     for part in ("ir", "model", "seed", "versions"):
         assert getattr(again, part) == getattr(PROGRAM, part), part
     assert list(again.tables) == list(PROGRAM.tables)
@@ -103,7 +118,7 @@ def test_same_program_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
 def test_strided_table_is_saved_as_its_copy(tmp_path: Path) -> None:
     table = np.arange(24, dtype=np.float32).reshape(4, 6)[::2, ::3]
     path = tmp_path / "strided.ember"
-    Program("p", CONFIG, 0, Microcode(CONFIG), tables={"tab": table}).save(path)
+    Program("p", CONFIG, 0, NESTS, tables={"tab": table}).save(path)
     np.testing.assert_array_equal(Program.load(path).tables["tab"], table)
 
 
@@ -115,7 +130,7 @@ def test_objects_are_never_pickled(tmp_path: Path) -> None:
     path = tmp_path / "object.ember"
     table = np.array([{}], dtype=object)
     with pytest.raises(ValueError, match=r"Object arrays cannot be saved"):
-        Program("p", CONFIG, 0, Microcode(CONFIG), tables={"tab": table}).save(path)
+        Program("p", CONFIG, 0, NESTS, tables={"tab": table}).save(path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -136,10 +151,10 @@ def test_other_isa_version_is_refused(path: Path) -> None:
 
 
 def test_other_format_is_refused(path: Path) -> None:
-    forge(path, format_version=0)
+    forge(path, format_version=1)
     assert refused(path) == (
-        f"format of program file {str(path)!r} must be 'ember_hw program' version 1, "
-        "not 'ember_hw program' version 0: compile again"
+        f"format of program file {str(path)!r} must be 'ember_hw program' version 2, "
+        "not 'ember_hw program' version 1: compile again"
     )
 
 
@@ -171,7 +186,7 @@ def test_flipped_bit_is_refused(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["microcode.bin", "ir/scf.mlir", "tables/tab.npy"])
+@pytest.mark.parametrize("name", ["microcode/0.bin", "ir/scf.mlir", "tables/tab.npy"])
 def test_changed_member_is_refused(path: Path, name: str) -> None:
     rewrite(path, name, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
     assert refused(path) == (
@@ -180,7 +195,7 @@ def test_changed_member_is_refused(path: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "microcode.bin", "tables/empty.npy"])
+@pytest.mark.parametrize("name", ["manifest.json", "microcode/0.bin", "tables/empty.npy"])
 def test_missing_member_is_refused(path: Path, name: str) -> None:
     rewrite(path, name, lambda data: None)
     assert refused(path) == f"program file {str(path)!r} must hold {name}; it does not"
@@ -210,7 +225,7 @@ def test_absent_file_is_an_os_error(tmp_path: Path) -> None:
 def test_failed_save_leaves_the_old_file(path: Path) -> None:
     before = path.read_bytes()
     model: Any = {"x": {1, 2}}
-    broken = Program("p", CONFIG, 0, Microcode(CONFIG), model=model)
+    broken = Program("p", CONFIG, 0, NESTS, model=model)
     with pytest.raises(TypeError, match=r"not JSON serializable"):
         broken.save(path)
     assert path.read_bytes() == before

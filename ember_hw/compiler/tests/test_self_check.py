@@ -49,11 +49,11 @@ def test_an_access_program_that_reads_elsewhere_is_found(imported: FrontendResul
     run_pipeline(imported.module, 3, 4)
     (function,) = (op for op in imported.module.ops if isinstance(op, FuncOp))
     program = allocate(function, "small", {"tab": (50, 5)})
-    check.check_au(program, imported.module)
+    check.check_au([program], imported.module)
     text = str(program).replace("[s2 *", "[t0 *")
     (broken,) = parse_module(text, "<test>", make_context()).ops
     with pytest.raises(CheckError) as error:
-        check.check_au(broken, imported.module)  # pyright: ignore[reportArgumentType]
+        check.check_au([broken], imported.module)  # pyright: ignore[reportArgumentType]
     assert re.fullmatch(
         r"program of the access unit must give the exact reference, .* in column 0 of bag 1, "
         r"not .*",

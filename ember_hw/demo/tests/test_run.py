@@ -75,7 +75,7 @@ class Notes:
     def detail(self, text: str) -> None:
         self.details.append(text)
 
-    def reached(self, done: int, total: int, cycles: int | None) -> None:
+    def reached(self, done: int, total: int | None, cycles: int | None) -> None:
         self.last = (done, total, cycles)
 
 

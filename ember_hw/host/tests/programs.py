@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Argument, Callback, JsonValue, Kernel, Operand, Patch, Program
+from ember_hw.compiler.program import (
+    Argument,
+    Callback,
+    JsonValue,
+    Kernel,
+    Nest,
+    Operand,
+    Patch,
+    Program,
+)
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import BoundSource, ElementSize, Event, Microcode, Source, event_mask
 
@@ -100,7 +111,7 @@ def bag_program(
         }
         patches += _elements("unit2.stream0", "tab")
         patches += [Patch("unit2.stream0", "outer_pitch", "tab.pitch")]
-        operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32"))
+        operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32", "tab"))
     records["issue"] = issue
     parameters: dict[str, JsonValue] = {
         "output": "out",
@@ -115,16 +126,21 @@ def bag_program(
     if opt_level == 3:
         kernel = Kernel("update", {"updates": [{"variable": 0, "initial": 0, "add": 1}]})
         callbacks.append(Callback(2, 1, Event.END, (), kernel))
-    symbols = {"off": "memref<?xi64>", "idx": "memref<?xi64>", "tab": "memref<?x?xf32>"}
+    index = {"int32": "i32", "int64": "i64"}[index_dtype]
+    symbols = {
+        "off": "memref<?xi64>",
+        "idx": f"memref<?x{index}>",
+        "tab": "memref<?x?xf32>",
+        "out": "memref<?x?xf32>",
+    }
     return Program(
         name="bag",
         config=config,
         opt_level=opt_level,
-        microcode=Microcode(config, records),
-        patches=tuple(patches),
+        nests=(Nest("bag", Microcode(config, records), tuple(patches), {}, tuple(callbacks)),),
         arguments=tuple(Argument(*pair) for pair in {**symbols, "B": "index"}.items()),
-        callbacks=tuple(callbacks),
         model={
+            "kind": "embedding_bag",
             "name": "weight",
             "num_embeddings": table.shape[0],
             "embedding_dim": columns,
@@ -140,6 +156,17 @@ def bag_program(
         seed=7,
         versions={"ember_hw": "0"},
     )
+
+
+def with_rows(program: Program, rows: int) -> Program:
+    """Return a program of one nest whose row entry takes the table for one of so many rows."""
+    (nest,) = program.nests
+    nest = replace(
+        nest,
+        patches=tuple(patch for patch in nest.patches if patch.field != "rows"),
+        microcode=nest.microcode.with_field("row0", "rows", rows),
+    )
+    return replace(program, nests=(nest,))
 
 
 def _loop(upper: int) -> dict[str, int]:

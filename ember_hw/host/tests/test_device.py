@@ -17,7 +17,7 @@ from ember_hw.host.execute import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
-from ember_hw.host.tests.programs import bag_program
+from ember_hw.host.tests.programs import bag_program, with_rows
 from ember_hw.registers import FaultCode
 
 CONFIG = AcceleratorConfig()
@@ -101,10 +101,7 @@ def test_reload_brings_in_new_values(device: Device) -> None:
 
 def test_fault_is_an_error_and_the_next_run_is_right(device: Device) -> None:
     program = bag_program(TABLE)
-    patches = [p for p in program.patches if p.field != "rows"]
-    broken = replace(
-        program, patches=patches, microcode=program.microcode.with_field("row0", "rows", 4)
-    )
+    broken = with_rows(program, 4)
     with pytest.raises(DeviceError, match="INDEX_OUT_OF_RANGE") as caught:
         device.run(broken, INPUTS)
     assert caught.value.code == FaultCode.INDEX_OUT_OF_RANGE
@@ -132,7 +129,7 @@ def test_useful_bytes_are_those_of_the_rows_at_every_level(device: Device, opt_l
 
 @pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
 def test_progress_tells_of_lookups_at_every_level(device: Device, opt_level: int) -> None:
-    told: list[tuple[int, int, int | None]] = []
+    told: list[tuple[int, int | None, int | None]] = []
     program = bag_program(TABLE, opt_level)
     device.run(
         program, INPUTS, progress=lambda done, total, cycles: told.append((done, total, cycles))
@@ -157,7 +154,7 @@ def test_lookup_that_gets_lost_is_an_error() -> None:
                     chunk.events[kept], chunk.scalars[kept], chunk.row_beats[1:], chunk.row_last[1:]
                 )
 
-    message = "lookups that reached the pooled rows must be the 4 of the request, not 3"
+    message = "calls of callback 1 of nest 'bag' must be the 4 that the request implies, not 3"
     with pytest.raises(DeviceError, match=f"^{message}$"):
         Device("losing", Losing(CONFIG)).run(bag_program(TABLE), INPUTS)
 

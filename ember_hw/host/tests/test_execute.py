@@ -12,8 +12,9 @@ from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.program import Callback, JsonValue, Kernel, Operand, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.host.bindings.embedding_bag import lookup_request, request
 from ember_hw.host.execute import Chunk, ExecuteSide, unpack_bundles
-from ember_hw.host.launch import Launch, LoadedProgram, make_request
+from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.reference import bit_equal, exact
 from ember_hw.host.tests.programs import bag_program
 from ember_hw.isa import Event, Microcode, event_mask
@@ -25,7 +26,8 @@ TABLE = np.random.default_rng(0).standard_normal((10, 7), np.float32)
 
 
 def launch_of(program: Program) -> Launch:
-    return LoadedProgram(program).launch(make_request(program, (INDICES, OFFSETS)))
+    (launch,) = LoadedProgram(program).launches(request(program, (INDICES, OFFSETS)))
+    return launch
 
 
 def whole_run(program: Program, launch: Launch) -> Chunk:
@@ -36,11 +38,13 @@ def whole_run(program: Program, launch: Launch) -> Chunk:
 
 
 def side_of(program: Program, microcode: Microcode) -> ExecuteSide:
-    return ExecuteSide(program.callbacks, microcode, {"out": (OFFSETS.size, TABLE.shape[1])})
+    return ExecuteSide(
+        program.nests[0].callbacks, microcode, {"out": (OFFSETS.size, TABLE.shape[1])}
+    )
 
 
 def expected(program: Program) -> np.ndarray:
-    return exact(TABLE, make_request(program, (INDICES, OFFSETS)))
+    return exact(TABLE, lookup_request(program, (INDICES, OFFSETS)))
 
 
 def cut(whole: Chunk, bundles: Sequence[int], beats: Sequence[int]) -> list[Chunk]:
@@ -158,7 +162,7 @@ def with_parameters(callback: Callback, **changes: Any) -> Callback:
     return replace(callback, kernel=Kernel("accumulate", {**callback.kernel.parameters, **changes}))
 
 
-CALLBACK = bag_program(TABLE, 2, config=CONFIG).callbacks[0]
+CALLBACK = bag_program(TABLE, 2, config=CONFIG).nests[0].callbacks[0]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +207,7 @@ CALLBACK = bag_program(TABLE, 2, config=CONFIG).callbacks[0]
 def test_callback_that_can_t_run_is_refused(callbacks: list[Callback], message: str) -> None:
     program = bag_program(TABLE, 2, config=CONFIG)
     with pytest.raises(ProgramError, match=f"^{re.escape(message)}$"):
-        ExecuteSide(callbacks, program.microcode, {"out": (1, TABLE.shape[1])})
+        ExecuteSide(callbacks, program.nests[0].microcode, {"out": (1, TABLE.shape[1])})
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,7 @@ def test_callback_that_can_t_run_is_refused(callbacks: list[Callback], message: 
 )
 def test_row_entry_that_can_t_be_read_is_refused(field: str, value: int, message: str) -> None:
     program = bag_program(TABLE, 2, config=CONFIG)
-    microcode = program.microcode.with_field("row0", field, value)
+    microcode = program.nests[0].microcode.with_field("row0", field, value)
     with pytest.raises(ProgramError, match=f"^{message}$"):
         side_of(program, microcode)
 

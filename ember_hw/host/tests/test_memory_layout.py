@@ -8,7 +8,7 @@ import pytest
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
-from ember_hw.host.memory_layout import MemoryLayout, ResidentTable
+from ember_hw.host.memory_layout import MemoryLayout, ResidentArray
 
 SMALL = AcceleratorConfig.preset("small")  # 16-byte beats
 
@@ -41,7 +41,7 @@ def test_environment_names_base_bytes_rows_and_pitch() -> None:
 
 def test_table_that_fits_is_passed_by_pointer() -> None:
     table = np.zeros((4, 8), np.float32)
-    resident = ResidentTable(MemoryLayout(SMALL), "tab", table)
+    resident = ResidentArray(MemoryLayout(SMALL), "tab", table)
     assert not resident.is_copy
     table[3, 7] = 5.0
     assert resident.region.data.view(np.float32)[-1] == 5.0
@@ -58,7 +58,7 @@ def test_table_that_fits_is_passed_by_pointer() -> None:
     ],
 )
 def test_other_tables_are_copied_row_by_row(table: np.ndarray) -> None:
-    resident = ResidentTable(MemoryLayout(SMALL), "tab", table)
+    resident = ResidentArray(MemoryLayout(SMALL), "tab", table)
     region = resident.region
     assert resident.is_copy
     assert region.data.size % 64 == 0
@@ -70,7 +70,7 @@ def test_other_tables_are_copied_row_by_row(table: np.ndarray) -> None:
 @pytest.mark.parametrize("rows", [[2], [0, 1, 2, 3, 4, 4]])
 def test_refresh_copies_the_rows_that_are_read(rows: list[int]) -> None:
     table = np.zeros((5, 7), np.float32)
-    resident = ResidentTable(MemoryLayout(SMALL), "tab", table)
+    resident = ResidentArray(MemoryLayout(SMALL), "tab", table)
     table[2] = 3.0
     resident.refresh(np.array(rows))
     copy = resident.region.data[: resident.region.num_bytes].view(np.float32).reshape(5, 8)

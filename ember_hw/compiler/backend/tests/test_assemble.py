@@ -233,7 +233,7 @@ def test_arguments_of_a_request_are_inherited_values() -> None:
         au.push t1 ite id 1 (s2, a6)
     }}"""
     assembly = assemble_text(text, CONFIG)
-    found = {argument.symbol: argument.register for argument in assembly.arguments}
+    found = {a.symbol: assembly.registers.get(a.symbol) for a in assembly.arguments}
     assert (found["B"], found["idx.first"], found["off.first"]) == (0, 1, 2)
     assert found["never"] is None
     assert found["n"] is None
@@ -392,7 +392,7 @@ def test_program_has_the_parts_of_the_assembly() -> None:
     assembly = assemble_text(program("au.tu t0 = 0 to a1 step 1"), CONFIG)
     made = assembly.program(opt_level=1, ir={"au": "text"})
     assert (made.name, made.opt_level, made.config) == ("p", 1, CONFIG)
-    assert (made.patches, made.arguments, made.ir) == (
+    assert (made.nests[0].patches, made.arguments, made.ir) == (
         assembly.patches,
         assembly.arguments,
         {"au": "text"},

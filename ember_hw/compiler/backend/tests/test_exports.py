@@ -151,7 +151,8 @@ def test_limit_of_arguments_of_a_request() -> None:
         return f'au.program @p target "test" {{ {body} }}'
 
     config = CONFIG.with_changes(traversal_units=4)
-    registers = [a.register for a in assemble_text(text(3), config).arguments]
+    assembly = assemble_text(text(3), config)
+    registers = [assembly.registers.get(a.symbol) for a in assembly.arguments]
     assert registers == [0, 1, 2]
     with pytest.raises(AssemblyError) as raised:
         assemble_text(text(4), config)

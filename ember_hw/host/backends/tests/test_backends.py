@@ -60,7 +60,8 @@ def test_interpreter_refuses_unknown_models_too() -> None:
 @pytest.mark.parametrize(("opt_level", "scalars"), [(0, 3), (1, 2), (2, 1), (3, 0)])
 def test_pushes_count_the_scalars_of_each_event(opt_level: int, scalars: int) -> None:
     program = bag_program(np.zeros((4, 4), np.float32), opt_level)
-    pushes = pushes_of(program.callbacks, program.microcode, program.config)
+    (nest,) = program.nests
+    pushes = pushes_of(nest.callbacks, nest.microcode, program.config)
     level = 1 if opt_level >= 2 else 2
     bit = event_bit(Event.ITERATE, level, program.config)
     assert pushes.scalars_per_event[bit] == sum(pushes.scalars_per_event) == scalars

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ import pytest
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import verilator
+from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device, open_device
-from ember_hw.host.launch import LoadedProgram, make_request
+from ember_hw.host.launch import LoadedProgram
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
-from ember_hw.host.tests.programs import bag_program
+from ember_hw.host.tests.programs import bag_program, with_rows
 from ember_hw.registers import NO_UNIT, STATUS, FaultCode, State, describe_fault
 from ember_hw.sim.build import build_model
 from ember_hw.sim.model import SimulationError, VerilatorModel
@@ -160,10 +160,7 @@ def test_shorter_latency_takes_fewer_cycles(device: Device) -> None:
 
 def test_fault_is_decoded_and_the_next_run_is_right(device: Device) -> None:
     program = bag_program(TABLE, config=CONFIG)
-    patches = [p for p in program.patches if p.field != "rows"]
-    broken = replace(
-        program, patches=patches, microcode=program.microcode.with_field("row0", "rows", 4)
-    )
+    broken = with_rows(program, 4)
     message = describe_fault(FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, 4)
     with pytest.raises(DeviceError, match=f"^{re.escape(message)}$") as caught:
         device.run(broken, INPUTS)
@@ -193,7 +190,8 @@ def test_only_changed_words_are_written(device: Device, monkeypatch: pytest.Monk
 def test_run_that_is_given_up_leaves_no_trace(backend: verilator.Backend) -> None:
     many = np.arange(70_000) % 10
     program = bag_program(TABLE[:, :2].copy(), config=CONFIG)
-    launch = LoadedProgram(program).launch(make_request(program, (many, np.array([0]))))
+    request = binding_of(program).request(program, (many, np.array([0])))
+    (launch,) = LoadedProgram(program).launches(request)
     chunks = backend.execute(launch)
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]  # a generator
@@ -284,9 +282,7 @@ def test_fault_ends_whatever_the_execute_side_waits_for(
 ) -> None:
     """An execute side that has a bundle waits for its rows, and some of them never come."""
     program = bag_program(TABLE, config=CONFIG)
-    rows = [patch for patch in program.patches if patch.field == "rows"]
-    wrong = replace(program, patches=tuple(p for p in program.patches if p not in rows))
-    wrong = replace(wrong, microcode=wrong.microcode.with_field("row0", "rows", 4))
+    wrong = with_rows(program, 4)
     many = (np.array([3, 1, 2, 9] * 20), np.array([0, 40]))
     with open_tiny(sink=sink, max_idle_cycles=3_000) as device:
         for _ in range(2):

@@ -1,0 +1,79 @@
+"""The longest row that microcode can say, and the opt level that takes a longer one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.dialects.au_program import MemoryStream, read_program
+from ember_hw.compiler.program import OPT_LEVELS
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import UnsupportedError
+from ember_hw.isa import layouts
+
+
+def check_row_lengths(
+    programs: Sequence[ProgramOp],
+    tables: Mapping[str, NDArray[Any]],
+    names: Mapping[str, str],
+    opt_level: int,
+    config: AcceleratorConfig,
+) -> None:
+    """Refuse tables whose rows don't fit the microcode, and say at which opt level they would.
+
+    Parameters
+    ----------
+    programs : sequence of ProgramOp
+        What reads them.
+    tables : mapping of str to array
+        Tables by symbol; those of one dimension have no rows.
+    names : mapping of str to str
+        How messages call tables; by their symbols, if not at all.
+    opt_level : int
+        Of the programs.
+    config : AcceleratorConfig
+        The access unit.
+
+    Raises
+    ------
+    UnsupportedError
+        A row is too long; names the table.
+    """
+    for symbol, table in tables.items():
+        if table.ndim < 2 or not any(_reads(program, symbol) for program in programs):
+            continue
+        longest = longest_rows(config, table.itemsize)
+        columns = table.shape[-1]
+        if columns <= longest[opt_level]:
+            continue
+        enough = [level for level in OPT_LEVELS if columns <= longest[level]]
+        remedy = f"compile with opt_level={enough[-1]}" if enough else "split the table by columns"
+        raise UnsupportedError(
+            f"embedding_dim of table {names.get(symbol, symbol)!r} must be at most "
+            f"{longest[opt_level]} at opt_level {opt_level} on config {config.name!r}, "
+            f"not {columns}; {remedy}"
+        )
+
+
+def longest_rows(config: AcceleratorConfig, element_bytes: int) -> list[int]:
+    """Return the elements of the longest row by opt level: as elements, as parts, whole, whole."""
+
+    def most(record: str, field: str) -> int:
+        return layouts(config)[record].field(field).most
+
+    # Elements are addressed by the distance of rows, which are padded to whole beats.
+    distance = most("unit0.stream0", "outer_pitch") * element_bytes
+    distance = distance // config.bus_bytes * config.bus_bytes
+    length = most("row0", "length")
+    return [count // element_bytes for count in (distance, most("row0", "clip"), length, length)]
+
+
+def _reads(op: ProgramOp, symbol: str) -> bool:
+    """Whether a program reads rows of a memory, or elements of them."""
+    program = read_program(op)
+    symbols = {argument.number: argument.symbol for argument in program.arguments}
+    streams = [s for s in program.streams if isinstance(s, MemoryStream) and s.scale is not None]
+    return any(symbols[item.base] == symbol for item in (*program.rows, *streams))

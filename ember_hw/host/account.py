@@ -1,0 +1,130 @@
+"""What a run did, nest by nest, held against what its request implies and the unit counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ember_hw.compiler.program import Nest, Program
+from ember_hw.errors import DeviceError
+from ember_hw.host.launch import Launch
+from ember_hw.host.report import NestReport
+from ember_hw.host.traffic import element_bytes, expected_calls
+
+#: Facts of a run that are the sum of its nests'; of stalls each reason's is.
+_SUMS = ("cycles", "row_beats", "index_beats", "bundles", "rows", "useful_bytes")
+
+
+class Consumer(Protocol):
+    """What an execute side counts."""
+
+    @property
+    def bundles(self) -> int:
+        """Bundles that it has taken from the control queue."""
+        ...
+
+    @property
+    def row_beats(self) -> int:
+        """Beats that it has taken from the row queue."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Rows that these were."""
+        ...
+
+    @property
+    def calls(self) -> Mapping[int, int]:
+        """Calls of each callback."""
+        ...
+
+
+class RunAccount:
+    """Counts of one run.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    lookups : int, optional
+        Lookups of the request.
+    """
+
+    def __init__(self, program: Program, lookups: int | None) -> None:
+        self._program = program
+        self._lookups = lookups
+        self._nests: list[NestReport] = []
+        self._facts: dict[str, Any] = {}
+        self._nest: Nest = program.nests[0]
+        self._expected: dict[int, int | None] = {}
+
+    def begin(self, nest: Nest, launch: Launch) -> None:
+        """Note what a nest must do."""
+        self._nest = nest
+        self._expected = expected_calls(nest, launch, self._lookups)
+
+    def lookups_done(self, side: Consumer) -> int:
+        """Return the lookups done so far, nests weighing alike; bundles if the request has none."""
+        expected = list(self._expected.values())
+        if self._lookups is None or None in expected:
+            return side.bundles + sum(nest.bundles for nest in self._nests)
+        wanted = sum(count for count in expected if count is not None)
+        share = sum(side.calls.values()) / wanted if wanted else 1.0
+        return int(self._lookups * (len(self._nests) + share) / len(self._program.nests))
+
+    def cycles(self, cycles: int | None) -> int | None:
+        """Return the cycles so far, `cycles` of them in the nest that runs."""
+        return None if cycles is None else cycles + (self._facts.get("cycles") or 0)
+
+    def end(self, side: Consumer, counted: Mapping[str, Any]) -> None:
+        """Check a nest and add it up.
+
+        Parameters
+        ----------
+        side : Consumer
+            The execute side at its end.
+        counted : mapping of str to object
+            What the backend counted: attributes of `Report`.
+
+        Raises
+        ------
+        DeviceError
+            A callback wasn't called as often as the request implies, or what came through the
+            queues isn't what the unit counted.
+        """
+        name = self._nest.name
+        for callback, wanted in self._expected.items():
+            found = side.calls[callback]
+            if wanted is not None and found != wanted:
+                raise DeviceError(
+                    f"calls of callback {callback} of nest {name!r} must be the {wanted} that the "
+                    f"request implies, not {found}"
+                )
+        taken = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
+        facts: dict[str, Any] = {**taken, **counted}
+        for what, value in taken.items():
+            if facts[what] != value:
+                raise DeviceError(
+                    f"{what} on the queues must be the {facts[what]} that the unit counted, "
+                    f"not {value}"
+                )
+        facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._program.arguments)
+        numbers: dict[str, Any] = {key: facts.get(key) for key in _SUMS}
+        self._nests.append(NestReport(name, **numbers))
+        self._facts = _joined(self._facts, facts) if self._facts else facts
+
+    def facts(self) -> dict[str, Any]:
+        """Return the attributes of `Report` that were counted."""
+        return {**self._facts, "nests": tuple(self._nests)}
+
+
+def _joined(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of two nests as those of one run: sums, and the higher of two marks."""
+    joined = {**before, **after}
+    for name in _SUMS:
+        if name in after:
+            joined[name] = before[name] + after[name]
+    for name, join in (("stalls", sum), ("high_water", max)):
+        if name in after:
+            joined[name] = {key: join((before[name][key], v)) for key, v in after[name].items()}
+    return joined

@@ -1,0 +1,121 @@
+"""The binding of embedding bags: indices and offsets become row pointers, pooled rows come back.
+
+The function is `out[b, d] = sum of tab[idx[j], d] for j in off[b] .. off[b + 1]`, with `B` bags;
+`ember_hw.host.request` holds the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.program import Program
+from ember_hw.errors import ProgramError
+from ember_hw.host.bindings.inputs import check_sizes, is_torch, named_inputs
+from ember_hw.host.bindings.request import Output, Request
+from ember_hw.host.reference import exact
+from ember_hw.host.request import LookupRequest, normalise_request
+
+#: Symbols of the function's arguments: row pointers, indices, table, pooled rows, number of bags.
+OFFSETS, INDICES, TABLE, POOLED, NUM_BAGS = "off", "idx", "tab", "out", "B"
+
+
+def check(program: Program) -> None:
+    """Refuse a table that isn't the one the model describes.
+
+    Raises
+    ------
+    ProgramError
+        Its dtype or shape differs.
+    """
+    model: Mapping[str, Any] = program.model
+    shape = (model["num_embeddings"], model["embedding_dim"])
+    for symbol, table in program.tables.items():
+        if table.dtype != np.float32 or table.shape != shape:
+            raise ProgramError(
+                f"table {symbol!r} of program {program.name!r} must be float32 of shape "
+                f"{shape}, not {table.dtype} of shape {table.shape}"
+            )
+
+
+def lookup_request(program: Program, inputs: Any) -> LookupRequest:
+    """Check the inputs of a run.
+
+    Parameters
+    ----------
+    program : Program
+        Says what its inputs are.
+    inputs : sequence or mapping
+        Indices and offsets, in the order of the module's arguments or by their names. Offsets may
+        be left out where the indices are 2-D.
+
+    Raises
+    ------
+    ProgramError
+        The inputs don't match the program's arguments.
+    ValueError
+        A size is one that the program was not exported for.
+    TypeError, ValueError, IndexError
+        As `normalise_request`.
+    """
+    model: Mapping[str, Any] = program.model
+    given = named_inputs(program, inputs, needed=[model["indices_name"]])
+    check_sizes(model.get("size_limits", ()), given)
+    return normalise_request(
+        given[model["indices_name"]],
+        given.get(model["offsets_name"]),
+        num_embeddings=model["num_embeddings"],
+        include_last_offset=model["include_last_offset"],
+        table_name=model["name"],
+    )
+
+
+def request(program: Program, inputs: Any) -> Request:
+    """Return the request of a run; see `lookup_request` for what is refused."""
+    lookup = lookup_request(program, inputs)
+    model: Mapping[str, Any] = program.model
+    given = named_inputs(program, inputs)
+    return bind(program, lookup, as_torch=is_torch(given[model["indices_name"]]))
+
+
+def bind(program: Program, lookup: LookupRequest, *, as_torch: bool = False) -> Request:
+    """Return the request of a checked lookup.
+
+    Parameters
+    ----------
+    program : Program
+        An embedding bag.
+    lookup : LookupRequest
+        The bags.
+    as_torch : bool
+        Whether the pooled rows become a torch tensor.
+    """
+    model: Mapping[str, Any] = program.model
+
+    def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
+        pooled = outputs[POOLED]
+        if not as_torch:
+            return pooled
+        import torch
+
+        return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
+
+    return Request(
+        arrays={
+            OFFSETS: lookup.offsets,
+            INDICES: lookup.indices.astype(np.dtype(model["index_dtype"]), copy=False),
+        },
+        scalars={NUM_BAGS: lookup.num_bags},
+        outputs={POOLED: Output((lookup.num_bags, model["embedding_dim"]))},
+        lookups=int(lookup.offsets[-1]),
+        finish=finish,
+        rows={TABLE: lookup.indices},
+    )
+
+
+def reference(program: Program, inputs: Any) -> NDArray[np.float32]:
+    """Return the pooled rows, summed in NumPy in the program's order."""
+    return exact(program.tables[TABLE], lookup_request(program, inputs))
