@@ -19,10 +19,13 @@ LINE_BYTES = 64
 
 _DATA_WIDTHS_BITS = (64, 128, 256, 512)
 
+#: Units that a config may have at most.
+MOST_TRAVERSAL_UNITS = 4
+
 # name: (least, most). Reasons for the odd ones stand with the field.
 _RANGES: dict[str, tuple[int, int]] = {
     "address_width_bits": (32, 56),
-    "traversal_units": (1, 4),
+    "traversal_units": (1, MOST_TRAVERSAL_UNITS),
     "streams_per_unit": (1, 8),
     "row_entries": (1, 8),
     "exports": (2, 16),

@@ -23,6 +23,7 @@ from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
 from ember_hw.compiler.transforms.ir_facts import find_remarks
 from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
+from ember_hw.compiler.transforms.recompute_indices import RecomputeIndices
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
 from ember_hw.compiler.transforms.scf_to_slc import ScfToSlc
 from ember_hw.compiler.transforms.simplify_casts import SimplifyCasts
@@ -70,7 +71,13 @@ class Step(NamedTuple):
 
 
 def pipeline(
-    opt_level: int, vector_length: int = 8, *, hardware: bool = False, one_child: bool = False
+    opt_level: int,
+    vector_length: int = 8,
+    *,
+    hardware: bool = False,
+    one_child: bool = False,
+    levels: int | None = None,
+    recompute: bool = False,
 ) -> tuple[Step, ...]:
     """
     Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
@@ -88,6 +95,11 @@ def pipeline(
         costs the execute side time: at level 3 an index stays where counting it costs more.
     one_child : bool
         Whether to offload at most one loop directly inside a loop.
+    levels : int, optional
+        Most offloaded loops one in the other.
+    recompute : bool
+        Whether the execute side computes every index that it is sent, where `hardware` is set; else
+        only where that needs no more operands.
 
     Raises
     ------
@@ -99,7 +111,7 @@ def pipeline(
     split = hardware and opt_level < 2
     steps = (
         *([Step(0, SplitSiblings(), "scf")] if split else []),
-        Step(0, ChooseDecoupling(one_child or split), "scf"),
+        Step(0, ChooseDecoupling(one_child or split, levels), "scf"),
         Step(0, ScfToSlc(), "slc"),
         Step(1, SlcVectorizer(vector_length, hardware), "slcvec", temporaries=True),
         Step(1, SimplifyCasts(), "slcvec", temporaries=True),
@@ -112,6 +124,7 @@ def pipeline(
         Step(3, ReplaceToVal(hardware), "slcvec"),
         Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
         Step(0, SlcToDlc(), "dlc"),
+        *([Step(0, RecomputeIndices(recompute), "dlc")] if hardware else []),
     )
     return tuple(step for step in steps if opt_level >= step.opt_level)
 
@@ -127,6 +140,7 @@ PASSES: dict[str, type[ModulePass]] = {
         CheckDae,
         SplitSiblings,
         *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])),
+        RecomputeIndices,
         DlcToAu,
     )
 }
@@ -160,6 +174,8 @@ def run_pipeline(
     vector_length: int = 8,
     *,
     hardware: bool = False,
+    levels: int | None = None,
+    recompute: bool = False,
     observe: Callable[[str, ModuleOp], None] | None = None,
 ) -> PipelineResult:
     """
@@ -174,6 +190,8 @@ def run_pipeline(
     hardware : bool
         As for `pipeline`. Where loops side by side can't be split, and where a level above leaves
         two units side by side, all but one of them run on the execute side.
+    levels, recompute
+        As for `pipeline`.
     observe : callable, optional
         Called with a pass's name and the module after each pass whose result can be executed.
 
@@ -189,7 +207,9 @@ def run_pipeline(
     CheckError
         A pass leaves IR that breaks a soundness rule.
     """
-    steps = pipeline(opt_level, vector_length, hardware=hardware)
+    steps = pipeline(
+        opt_level, vector_length, hardware=hardware, levels=levels, recompute=recompute
+    )
     if not hardware or opt_level < 2:
         return _run(module, steps, observe)
     copy = module.clone()
@@ -198,7 +218,14 @@ def run_pipeline(
         return result
     module.body.detach_block(module.body.block)
     module.body.add_block(copy.body.detach_block(copy.body.block))
-    steps = pipeline(opt_level, vector_length, hardware=True, one_child=True)
+    steps = pipeline(
+        opt_level,
+        vector_length,
+        hardware=True,
+        one_child=True,
+        levels=levels,
+        recompute=recompute,
+    )
     return _run(module, steps, observe)
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ember_hw.compiler.backend.addresses import Address, linear, single
+from ember_hw.compiler.backend.addresses import Address, choose
 from ember_hw.compiler.backend.physical_names import PhysicalNames
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
@@ -59,9 +59,9 @@ def allocate(
     `ember.args`, the distance of its rows is `<name>.pitch`, dimension k of it `<name>.rows` (k =
     0) or `<name>.dim<k>`. A constant added to or multiplied with an index goes into the address;
     two loads of one memref at i and i + step of the root unit become one load and its next value;
-    a sum of a unit's own value and a scaled one from above goes into the address, too; other index
-    arithmetic takes the unit's ALU. A vector stream becomes a row of that many
-    elements, clipped at the unit's upper bound.
+    a sum of a unit's own value, a scaled one from above and a constant goes into the address, too;
+    other index arithmetic takes an ALU. `add_relays` finds room for what one unit can't hold. A
+    vector stream becomes a row of that many elements, clipped at the unit's upper bound.
 
     Parameters
     ----------
@@ -140,6 +140,8 @@ class _Allocation(PhysicalNames):
         self.loads: list[tuple[slc.MemStreamOp, Address, int]] = []
         self.records: list[Operation] = []
         self.depths = _depths(self.ops)
+        #: Address of each memory stream of one dimension, of the last index of others.
+        self.addresses: dict[slc.MemStreamOp, Address] = {}
         self.computed = self._computed_streams()
 
     def program(self, name: str, target: str) -> ProgramOp:
@@ -153,8 +155,11 @@ class _Allocation(PhysicalNames):
         needed: set[SSAValue] = set()
         for op in reversed(self.ops):
             match op:
-                case slc.MemStreamOp(indices=indices) if len(indices) == 1:
-                    needed.update(term for term, _ in self._address(indices[0]).terms)
+                case slc.MemStreamOp(indices=indices) if indices:
+                    address = choose(op, needed, self.depths)
+                    self.addresses[op] = address
+                    needed.update(indices[:-1])
+                    needed.update(term for term, _ in address.terms)
                 case slc.AluStreamOp() if op.result not in needed:
                     pass
                 case _:
@@ -224,64 +229,49 @@ class _Allocation(PhysicalNames):
         number = self.new_stream(op.result, holder)
         self.records.append(AluOp(number, holder, _ALU[op.alu_op.data], *operands))
 
-    def _address(self, index: SSAValue) -> Address:
-        """Return the form in which a memory stream takes an index of one dimension."""
-        found = linear(index)
-        depth = self.depths.get(index, 0)
-        own = [term for term, factor in found.terms if self._is_own(term, depth) and factor == 1]
-        above = [term for term, _ in found.terms if self.depths.get(term, depth) < depth]
-        if len(found.terms) == 2 and len(own) == len(above) == 1:
-            return Address(((above[0], found.factor(above[0])), (own[0], 1)), found.offset)
-        return single(index)
-
-    def _is_own(self, stream: SSAValue, depth: int) -> bool:
-        """Whether the stream is the value of the unit at this depth."""
-        return isinstance(stream.owner, dlc.GetIndVarOp) and self.depths[stream] == depth
-
     def _load(self, op: slc.MemStreamOp) -> None:
         base, element = self.base(op.memref, op), head_type(op.result.type)
         holder = self.holder(op.indices)
         scale: Slot | None
         offset: Slot | None
+        constant_part = 0
+        address = self.addresses.get(op, Address(()))
         if len(op.indices) == 1:
-            address = self._address(op.indices[0])
             holder = self.holder([term for term, _ in address.terms])
             source = self._pair_source(op, address, holder)
             if source is not None:
                 number = self.new_stream(op.result, holder)
                 self.records.append(NextOp(number, holder, self.slots[source].number))
                 return
-            if len(address.terms) == 2 and address.offset:
-                address = single(op.indices[0])  # no form for three terms
-                self._needed_value(address.terms[0][0])
-            (stream, factor), *own = address.terms
-            index = self.slot(stream, op)
-            scale = Slot(SlotKind.INTEGER, factor) if factor != 1 else None
-            offset = Slot(SlotKind.INTEGER, address.offset) if address.offset else None
-            if own:
-                scale, offset = Slot(SlotKind.INTEGER, factor), self.slot(own[0][0], op)
             self.loads.append((op, address, holder))
-        else:
-            index, offset = (
-                self._row_number(op.memref, op.indices[:-1], op),
-                self.slot(op.indices[-1], op),
+            # The factor stands with the first term, the unit's own value is the last.
+            depths = self.depths
+            (stream, factor), *other = sorted(
+                address.terms, key=lambda term: (term[1] == 1, depths.get(term[0], -1))
             )
+            index = self.slot(stream, op)
+            scale = Slot(SlotKind.INTEGER, factor) if factor != 1 or other else None
+            offset = Slot(SlotKind.INTEGER, address.offset) if address.offset else None
+            if other:
+                offset, constant_part = self.slot(other[0][0], op), address.offset
+        elif op.indices:
+            index = self._row_number(op.memref, op.indices[:-1], op)
             scale = self.pitch(op.memref)
+            ((column, _),), constant_part = address.terms, address.offset
+            offset = self.slot(column, op)
+            holder = self.holder([*op.indices[:-1], column])
+            if offset.kind is SlotKind.INTEGER:
+                offset = Slot(SlotKind.INTEGER, offset.number + constant_part)
+                constant_part = 0
+        else:
+            index, scale, offset = Slot(SlotKind.INTEGER, 0), None, None
         number = self.new_stream(op.result, holder)
         self.records.append(
             MemOp(
-                number, holder, base, index, element,
-                scale=scale, offset=offset, nontemporal=op.is_nontemporal,
+                number, holder, base, index, element, scale=scale, offset=offset,
+                constant=constant_part, nontemporal=op.is_nontemporal,
             )
         )  # fmt: skip
-
-    def _needed_value(self, stream: SSAValue) -> None:
-        """Compute an ALU stream that was thought to go into addresses."""
-        alu = stream.owner
-        if isinstance(alu, slc.AluStreamOp) and stream not in self.slots:
-            for operand in alu.operands:
-                self._needed_value(operand)
-            self._alu(alu)
 
     def _row_number(self, memory: SSAValue, indices: Sequence[SSAValue], user: Operation) -> Slot:
         """Return the number of a row counted over all dimensions but the last."""

@@ -45,18 +45,34 @@ def heading(item: Item) -> str:
             return f"au.row r{item.number} on t{item.unit}"
 
 
+class LimitError(AssemblyError):
+    """
+    A program needs more of something than the config has.
+
+    Parameters
+    ----------
+    message : str
+        Names the record, what it needs, and the limit.
+    limit : str
+        Field of the config.
+    """
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 def refuse(item: Item | str, problem: str) -> AssemblyError:
     """Return the error that a record can't be encoded."""
     name = item if isinstance(item, str) else heading(item)
     return AssemblyError(f"au: {name!r}: {problem}")
 
 
-def over_limit(
-    item: Item | str, needed: str, config: AcceleratorConfig, limit: str
-) -> AssemblyError:
+def over_limit(item: Item | str, needed: str, config: AcceleratorConfig, limit: str) -> LimitError:
     """Return the error that a record needs more than the config has."""
     has = getattr(config, limit)
-    return refuse(item, f"needs {needed}, config {config.name!r} has {has} (limit {limit})")
+    problem = f"needs {needed}, config {config.name!r} has {has} (limit {limit})"
+    return LimitError(str(refuse(item, problem)), limit)
 
 
 #: Level of the arguments that a request carries: above unit 0.

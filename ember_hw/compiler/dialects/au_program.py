@@ -67,7 +67,7 @@ class Unit:
 @dataclass(frozen=True)
 class MemoryStream:
     """
-    A load of `a<base>[index * scale + offset + constant]`; an absent scale is 1, an absent offset 0.
+    A load of `a<base>[index * scale + offset + constant]`; absent, scale is 1 and offset 0.
 
     `queue` tells whether the input queue brings the lines.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -198,31 +197,8 @@ def parse_owner(parser: AttrParser) -> int:
     return unit.number
 
 
-class Address(NamedTuple):
-    """
-    What the text `aN[index * scale + offset + constant]` says.
-
-    Attributes
-    ----------
-    base : int
-        Number of the argument.
-    index : Slot
-        First factor.
-    scale, offset : Slot or None
-        Second factor, and what is added.
-    constant : int
-        What is added behind an offset.
-    """
-
-    base: int
-    index: Slot
-    scale: Slot | None
-    offset: Slot | None
-    constant: int
-
-
-def parse_address(parser: AttrParser) -> Address:
-    """Parse `aN[slot (* slot)? (+ slot (+ integer)?)?]`."""
+def parse_address(parser: AttrParser) -> tuple[int, Slot, Slot | None, Slot | None, int]:
+    """Parse `aN[slot (* slot)? (+ slot (+ integer)?)?]`: base, index, scale, offset, constant."""
     base = parse_name(parser, SlotKind.ARGUMENT)
     constant = 0
     with parser.in_square_brackets():
@@ -231,7 +207,7 @@ def parse_address(parser: AttrParser) -> Address:
         offset = parse_slot(parser) if parser.parse_optional_punctuation("+") else None
         if offset is not None and parser.parse_optional_punctuation("+"):
             constant = parser.parse_integer(allow_boolean=False)
-    return Address(base.number, index, scale, offset, constant)
+    return base.number, index, scale, offset, constant
 
 
 def address_text(

@@ -65,9 +65,10 @@ class MemOp(IRDLOperation):
 
     Integers are sign-extended to the slot's width. An access unit adds up the own value of the unit
     (`tM`, scale 1), one value from above times an integer or argument, and constants, of which one
-    may stand behind the offset; an element outside the memory is a fault. With `{queue}` the lines that hold the elements come from the
-    input queue, one after the other, each request's from a new line on. The hints `nontemporal` and
-    `keep` tell a memory hierarchy whether the lines will be read again soon.
+    may stand behind the offset; an element outside the memory is a fault. With `{queue}` the lines
+    that hold the elements come from the input queue, one after the other, each request's from a new
+    line on. The hints `nontemporal` and `keep` tell a memory hierarchy whether the lines will be
+    read again soon.
 
     ```au
     au.mem s2 on t1 = a1[t1 + a6] : i64 {queue}

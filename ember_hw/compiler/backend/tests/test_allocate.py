@@ -109,8 +109,7 @@ def test_a_value_that_is_pushed_takes_the_alu_and_the_pair_none() -> None:
     lines = records(lower(EB_MULTI.text, 2))
     assert "au.alu s2 on t1 = add s1, t1" in lines
     assert "au.mem s3 on t1 = a3[s1 * 1 + t1] : index" in lines
-    # Own value, value from above and a constant have no form.
-    assert "au.mem s4 on t1 = a3[s2 + 1] : index" in lines
+    assert "au.mem s4 on t1 = a3[s1 * 1 + t1 + 1] : index" in lines
 
 
 @pytest.mark.parametrize("factors", ["%three, %j2", "%j2, %three"])
