@@ -38,6 +38,7 @@ from ember_hw.registers import (
     COMPLETED,
     CONTROL,
     CONTROL_ABORT,
+    CONTROL_JOINS,
     CONTROL_START,
     FAULT,
     FAULT_ADDRESS_HIGH,
@@ -117,6 +118,7 @@ class Bench:
                 bus = AxiReadBus.from_prefix(dut, port.prefix)
                 self.memories.append(AxiSlaveRead(bus, dut.clk, dut.rst, target=AddressSpace()))
         self._arguments: list[int] = []
+        self._started = 0
         self.set_stalls(stall_share)
 
     async def _lose_words(self, source: AxiStreamSource) -> None:
@@ -201,9 +203,20 @@ class Bench:
         for number, word in enumerate(microcode.encode()):
             await self.write(MICROCODE_ADDRESS + 4 * number, word)
 
+    async def try_start(self) -> AxiResp:
+        """Start a request with the arguments that the registers hold; return the answer.
+
+        All requests of a program but the first join those before them.
+        """
+        command = CONTROL_START | (CONTROL_JOINS if self._started else 0)
+        response = await self.try_write(CONTROL.address, command.to_bytes(4, "little"))
+        self._started += response == AxiResp.OKAY
+        return response
+
     async def start(self) -> None:
-        """Start a request with the arguments that the registers hold."""
-        await self.write(CONTROL.address, CONTROL_START)
+        """Start a request that must be taken."""
+        response = await self.try_start()
+        assert response == AxiResp.OKAY, f"start behind {self._started} requests: {response!r}"
 
     async def set_arguments(self, arguments: Sequence[int]) -> None:
         """Write the arguments of the next request that the registers don't hold yet.
@@ -283,7 +296,12 @@ class Bench:
         self.map(launch.regions, bad)
         await self.load(launch.microcode)
         await self.set_arguments(launch.arguments)
+        await self.begin_series()
+
+    async def begin_series(self, *, joins: bool = False) -> None:
+        """Count requests and look at what passes from here on; the next start may join at once."""
         self._completed = await self.read(COMPLETED.address)
+        self._started = int(joins)
         self.monitor.clear()
 
     async def begin(self, launch: Launch, bad: Sequence[int] = ()) -> None:

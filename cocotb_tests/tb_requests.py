@@ -21,6 +21,7 @@ from ember_hw.host.launch import Launch
 from ember_hw.registers import (
     COMPLETED,
     CONTROL,
+    CONTROL_JOINS,
     CONTROL_START,
     NO_UNIT,
     REQUESTS,
@@ -77,6 +78,7 @@ async def test_start_is_refused_when_as_many_wait_as_may(dut: Any) -> None:
         await bench.start()
     assert await bench.read(REQUESTS.address) == most
     await bench.set_arguments(launches[most].arguments)
+    assert await bench.try_start() == AxiResp.SLVERR
     response = await bench.try_write(CONTROL.address, CONTROL_START.to_bytes(4, "little"))
     assert response == AxiResp.SLVERR, response
     assert await bench.read(REQUESTS.address) == most
@@ -127,8 +129,7 @@ async def test_fault_voids_all_requests(dut: Any) -> None:
     await bench.prepare(launches[0])
     await bench.request(launches[0].arguments)
     await bench.request(launches[1].arguments)
-    response = await bench.try_write(CONTROL.address, CONTROL_START.to_bytes(4, "little"))
-    assert response in (AxiResp.OKAY, AxiResp.SLVERR)
+    assert await bench.try_start() in (AxiResp.OKAY, AxiResp.SLVERR)
     await bench.end(State.FAULTED, requests=3)
     code, unit, _, address = await bench.fault()
     assert (code, unit) == (FaultCode.STREAM_OUT_OF_BOUNDS, 0), (code, unit)
@@ -136,6 +137,55 @@ async def test_fault_voids_all_requests(dut: Any) -> None:
     await bench.prepare(launches[2])
     await bench.start()
     _whole_plan(launches[2:]).check_output(await bench.end())
+
+
+@bench_test
+@cocotb.parametrize(first=(0, 40, 80, 120, 160))
+async def test_start_that_joins_never_hides_a_fault(dut: Any, first: int) -> None:
+    """A request faults; the next one starts at each cycle around that, taken or refused."""
+    bench = Bench(dut, stall_share=0.0)
+    await bench.reset()
+    task = _task(2)
+    requests = [dict(request) for request in task.requests]
+    requests[0]["off.first"] = 1 << 20
+    launches = replace(task, requests=requests).launches(bench.config)
+    fault = (FaultCode.STREAM_OUT_OF_BOUNDS, 0, 0, 1 << 20)
+    await bench.prepare(launches[0])
+    for cycles in range(first, first + 40):
+        await bench.begin_series()
+        await bench.start()
+        await ClockCycles(dut.clk, cycles + 1)
+        before = await bench.state()
+        taken = await bench.try_start() == AxiResp.OKAY
+        assert not taken or before is State.RUNNING, f"{cycles} cycles later, in {before.name}"
+        await bench.end(State.FAULTED, requests=2)
+        assert await bench.fault() == fault, f"{cycles} cycles later"
+        # And long after it.
+        assert await bench.try_start() == AxiResp.SLVERR
+        assert await bench.state() is State.FAULTED
+        assert await bench.fault() == fault, f"{cycles} cycles later"
+        assert await bench.read(REQUESTS.address) == 0
+    await bench.prepare(launches[1])
+    await bench.start()
+    _whole_plan(launches[1:]).check_output(await bench.end())
+    # Those before it have ended well: it may join them, though nothing runs.
+    await bench.begin_series(joins=True)
+    await bench.start()
+    _whole_plan(launches[1:]).check_output(await bench.end())
+
+
+@bench_test
+async def test_start_that_joins_nothing_is_refused(dut: Any) -> None:
+    """In IDLE no request was started since the reset."""
+    bench = Bench(dut)
+    await bench.reset()
+    launch = launch_case(GOOD, bench.config)
+    await bench.prepare(launch)
+    command = CONTROL_START | CONTROL_JOINS
+    response = await bench.try_write(CONTROL.address, command.to_bytes(4, "little"))
+    assert response == AxiResp.SLVERR, response
+    assert await bench.state() is State.IDLE
+    await run_and_check(bench, launch, GOOD)
 
 
 @bench_test

@@ -76,7 +76,9 @@ class DeviceError(EmberError):
     stream : int, optional
         The stream of that unit which faulted.
     address : int, optional
-        The byte address of the access, for faults of memory and bounds.
+        The byte address, element or index that faulted; `ember_hw.registers` says which by code.
+    completed : int, optional
+        Requests of the launch that had ended before the fault.
     """
 
     def __init__(
@@ -87,12 +89,14 @@ class DeviceError(EmberError):
         unit: int | None = None,
         stream: int | None = None,
         address: int | None = None,
+        completed: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.unit = unit
         self.stream = stream
         self.address = address
+        self.completed = completed
 
 
 class ToolError(EmberError):

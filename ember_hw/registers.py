@@ -5,6 +5,20 @@ Behind the counters named here stand those of the config's streams: see `stream_
 
 Addresses are bytes on the AXI4-Lite port; registers are 32 bits. Counters are 64 bits, low word
 first; reading a low word latches its high word, so that a pair is always of one moment.
+
+Several requests
+----------------
+A start while others run puts a request behind them. A fault ends the request that runs and voids
+those behind it; a start in FAULTED then begins afresh and sets FAULT to NONE. So the second start
+of a series must not come to a unit that has meanwhile faulted: it would hide the fault. Reading
+STATUS first does not help, as the fault may come between the look and the start. Therefore all
+starts of a series but the first have the bit `joins` of CONTROL: such a start is taken in RUNNING,
+where its request waits behind the others, and in DONE, where those before it have ended well. In
+IDLE (no request was started since the reset), FAULTED, DRAINING and RESETTING it is answered with
+SLVERR and changes nothing, whatever the cycle in which the fault came; FAULT then has what stopped
+the series, and COMPLETED how many of its requests had ended before. A start that was taken may
+still be voided by a fault of a request before it: a series has ended well when the state is DONE
+and COMPLETED has counted all of it.
 """
 
 from __future__ import annotations
@@ -47,7 +61,10 @@ STATE_TEXTS: dict[State, str] = {
     State.RUNNING: "a program runs",
     State.DRAINING: "stopped by a fault or an abort; reads in flight are awaited",
     State.DONE: "the program ended; ready for the next",
-    State.FAULTED: ("the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next"),
+    State.FAULTED: (
+        "the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next, but not for "
+        "a start that joins"
+    ),
 }
 
 
@@ -74,33 +91,39 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.NONE: "no fault",
     FaultCode.BAD_VERSION: "the program's ISA version must be the hardware's; compile it again",
     FaultCode.ILLEGAL_MICROCODE: (
-        "units must be enabled outermost first without a hole, with steps of 1 or more"
+        "a unit or more must be enabled, outermost first without a hole, with steps of 1 or more"
     ),
     FaultCode.STREAM_OUT_OF_BOUNDS: "a memory stream must read within its region",
     FaultCode.INDEX_OUT_OF_RANGE: "an index must be a row of its table",
     FaultCode.ROW_OUT_OF_BOUNDS: (
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region"
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for"
     ),
     FaultCode.VALUE_TOO_WIDE: "an 8-byte element must fit in 32 bits, signed",
     FaultCode.READ_SLAVE_ERROR: "memory answered SLVERR",
     FaultCode.READ_DECODE_ERROR: "memory answered DECERR: no memory at this address",
     FaultCode.ABORTED: "the host aborted the program",
-    FaultCode.ADDRESS_OVERFLOW: "a region must lie within the address width",
+    FaultCode.ADDRESS_OVERFLOW: (
+        "an element, or the region of a row, must lie within the address width"
+    ),
     FaultCode.EXECUTE_STALLED: "the execute side must empty its queues within WATCHDOG cycles",
     FaultCode.MEMORY_STALLED: "memory must answer within WATCHDOG cycles",
 }
 
-#: What FAULT_ADDRESS holds where that is not the byte address of the access; None: nothing.
-FAULT_ADDRESS_KINDS: dict[FaultCode, str | None] = {
+#: What FAULT_ADDRESS holds for a memory stream, and for a row; None: nothing, and no unit either.
+#: An address is the byte address of the line or of the burst that was answered with an error.
+FAULT_ADDRESS_KINDS: dict[FaultCode, tuple[str, str] | None] = {
     FaultCode.NONE: None,
     FaultCode.BAD_VERSION: None,
     FaultCode.ILLEGAL_MICROCODE: None,
-    FaultCode.STREAM_OUT_OF_BOUNDS: "element",
-    FaultCode.INDEX_OUT_OF_RANGE: "index",
-    FaultCode.ROW_OUT_OF_BOUNDS: "index",
-    FaultCode.VALUE_TOO_WIDE: "low word",
+    FaultCode.STREAM_OUT_OF_BOUNDS: ("element", ""),
+    FaultCode.INDEX_OUT_OF_RANGE: ("", "index"),
+    FaultCode.ROW_OUT_OF_BOUNDS: ("", "index"),
+    FaultCode.VALUE_TOO_WIDE: ("low word", ""),
+    FaultCode.READ_SLAVE_ERROR: ("address", "address"),
+    FaultCode.READ_DECODE_ERROR: ("address", "address"),
     FaultCode.ABORTED: None,
-    FaultCode.ADDRESS_OVERFLOW: "element or index",
+    FaultCode.ADDRESS_OVERFLOW: ("element", "index"),
     FaultCode.EXECUTE_STALLED: None,
     FaultCode.MEMORY_STALLED: None,
 }
@@ -110,7 +133,12 @@ class Counter(enum.IntEnum, shape=8):
     """Counters, in the order of their addresses.
 
     Every cycle while a request runs is counted once: as a beat (ROW_BEATS, INDEX_BEATS) or as one
-    of the stalls, the first that applies in the order below.
+    of the stalls, the first that applies in the order below. So CYCLES is the sum of those eight.
+
+    Rows come one beat a cycle at most, and ROW_BEATS counts each. Where index lines have a port of
+    their own, a beat of a line can come in the same cycle as one of a row, and that cycle counts as
+    the row's: INDEX_BEATS is then less than the beats of all lines by as many cycles. The lines
+    themselves are counted by stream, each of them 64 bytes.
     """
 
     CYCLES = 0
@@ -135,7 +163,7 @@ class Counter(enum.IntEnum, shape=8):
 COUNTER_TEXTS: dict[Counter, str] = {
     Counter.CYCLES: "cycles while a request ran",
     Counter.ROW_BEATS: "beats of rows received from memory",
-    Counter.INDEX_BEATS: "beats of index lines received from memory",
+    Counter.INDEX_BEATS: "cycles with a beat of an index line from memory, and none of a row",
     Counter.STALL_EXECUTE: "no beat: the execute side holds a queue that is full",
     Counter.STALL_OUTSTANDING: "no beat: the next row waits for a read to come back",
     Counter.STALL_REORDER: "no beat: the next row waits for room in the reorder buffer",
@@ -169,18 +197,20 @@ CONTROL = Register(
     "CONTROL",
     0x00C,
     "wo",
-    "bit 0: start a request with the ARGUMENT registers' values; bit 1: abort all. A start is "
-    "refused with SLVERR while REQUESTS is at its most, in RESETTING and in DRAINING",
+    "bit 0: start a request with the ARGUMENT registers' values; bit 1: abort all; bit 2, `joins`: "
+    "the start belongs to the requests before it. A start is refused with SLVERR while REQUESTS is "
+    "at its most, in RESETTING and in DRAINING, one that joins also in IDLE and FAULTED; nothing "
+    "changes then",
 )
 STATUS = Register("STATUS", 0x010, "ro", "bits 2:0: State")
 FAULT = Register(
     "FAULT", 0x014, "ro", "bits 4:0: FaultCode; 15:8: traversal unit; 23:16: stream or row entry"
 )
 FAULT_ADDRESS_LOW = Register(
-    "FAULT_ADDRESS_LOW", 0x018, "ro", "byte address or value that faulted, low word"
+    "FAULT_ADDRESS_LOW", 0x018, "ro", "byte address, element or index that faulted, low word"
 )
 FAULT_ADDRESS_HIGH = Register(
-    "FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address or value that faulted, high word"
+    "FAULT_ADDRESS_HIGH", 0x01C, "ro", "byte address, element or index that faulted, high word"
 )
 
 REQUESTS = Register("REQUESTS", 0x020, "ro", "requests that wait or run")
@@ -214,6 +244,7 @@ WATCHDOG_CYCLES = 1 << 20
 
 CONTROL_START = 1 << 0
 CONTROL_ABORT = 1 << 1
+CONTROL_JOINS = 1 << 2
 
 #: FAULT.unit of a fault that belongs to a row entry or to no unit.
 NO_UNIT = 0xFF
@@ -231,28 +262,48 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
     stream : int
         Memory stream of the unit; row entry if there is no unit.
     address : int
-        Byte address or value that faulted.
+        What FAULT_ADDRESS held, see `FAULT_ADDRESS_KINDS`.
 
     Examples
     --------
     >>> describe_fault(FaultCode.READ_SLAVE_ERROR, 1, 0, 64)
     'access unit fault READ_SLAVE_ERROR (unit 1, stream 0, address 0x40): memory answered SLVERR'
     """
-    kind = FAULT_ADDRESS_KINDS.get(code, "address")
-    if kind is None:
+    kinds = FAULT_ADDRESS_KINDS[code]
+    if kinds is None:
         return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
-    part = f"row entry {stream}" if unit == NO_UNIT else f"unit {unit}, stream {stream}"
+    part, kind = f"unit {unit}, stream {stream}", kinds[0]
+    if unit == NO_UNIT:
+        part, kind = f"row entry {stream}", kinds[1]
     return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
 
 
-def fault_error(code: FaultCode, unit: int = 0, stream: int = 0, address: int = 0) -> DeviceError:
-    """Return the error that a fault of the access unit becomes."""
+def fault_error(
+    code: FaultCode,
+    unit: int = 0,
+    stream: int = 0,
+    address: int = 0,
+    *,
+    completed: int = 0,
+    requests: int = 1,
+) -> DeviceError:
+    """Return the error that a fault of the access unit becomes.
+
+    Parameters
+    ----------
+    code, unit, stream, address
+        As `describe_fault` takes them.
+    completed, requests : int
+        Requests that had ended before it, of how many; told where there are several.
+    """
+    ended = f"; {completed} of {requests} requests had ended before" if requests > 1 else ""
     return DeviceError(
-        describe_fault(code, unit, stream, address),
+        describe_fault(code, unit, stream, address) + ended,
         code=int(code),
         unit=unit,
         stream=stream,
         address=address,
+        completed=completed,
     )
 
 

@@ -101,6 +101,13 @@ def _counter_rows(config: AcceleratorConfig) -> Iterable[tuple[object, ...]]:
         yield f"{registers.counter_address(number):#05x}", name, text
 
 
+def _address_kind(code: registers.FaultCode) -> str:
+    stream, row = registers.FAULT_ADDRESS_KINDS[code] or ("", "")
+    if not stream or not row:
+        return stream or row
+    return "address of the line or burst" if stream == row else f"{stream} (stream), {row} (row)"
+
+
 def registers_page(config: AcceleratorConfig) -> str:
     """Return docs/registers.md; the counters of streams and rows are those of the config given."""
     arguments = (
@@ -108,8 +115,7 @@ def registers_page(config: AcceleratorConfig) -> str:
         for i in range(config.exports)
     )
     faults = [
-        (int(c), f"`{c.name}`", text, registers.FAULT_ADDRESS_KINDS.get(c, "byte address") or "")
-        for c, text in registers.FAULT_TEXTS.items()
+        (int(c), f"`{c.name}`", text, _address_kind(c)) for c, text in registers.FAULT_TEXTS.items()
     ]
     return "\n".join(
         (

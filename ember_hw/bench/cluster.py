@@ -13,17 +13,24 @@ from ember_hw.bench.simulated import STEADY, Delivery, delivery
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model
-from ember_hw.host.backends.requests import STATE_MASK, request_accesses, unit_address
+from ember_hw.host.backends.requests import (
+    check_ended,
+    read_completed,
+    read_state,
+    request_accesses,
+    unit_address,
+)
 from ember_hw.host.backends.verilog import cached_cluster_verilog, model_shape
 from ember_hw.host.execute import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import counted
-from ember_hw.registers import MICROCODE_ADDRESS, STATUS, Counter, State, counter_address
+from ember_hw.registers import MICROCODE_ADDRESS, Counter, State, counter_address
 from ember_hw.sim.build import build_model
 from ember_hw.sim.model import RunState, VerilatorModel
 
 _MAX_IDLE_CYCLES = 100_000
 _RESET_POLLS = 4096
+_BUSY = (State.RUNNING, State.DRAINING, State.RESETTING)
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,7 @@ class Cluster:
         for region in launches[running[0]][0].regions:
             model.map_region(region.data, region.base)
         accesses: list[Any] = []
+        completed = [read_completed(model.read_register, unit=u) for u in range(self.units)]
         for unit in running:
             for number, word in enumerate(launches[unit][0].microcode.encode()):
                 address = unit_address(unit) + MICROCODE_ADDRESS + 4 * number
@@ -163,6 +171,7 @@ class Cluster:
         beats = [model.channel_counters(channel).read_beats for channel in range(self._channels)]
         deliveries: list[Delivery] = []
         for unit in running:
+            self._check_ended(unit, len(launches[unit]), completed[unit], name)
             facts = self._facts(unit)
             part = _Part(f"{name}, unit {unit}", rows[unit], {})
             deliveries.append(delivery(part, launches[unit], chunks[unit], facts))
@@ -193,17 +202,25 @@ class Cluster:
                     f"{_MAX_IDLE_CYCLES} cycles"
                 )
             if result.state is RunState.PROGRAM_ENDED:
-                awaited = [unit for unit in awaited if self._state(unit) is State.RUNNING]
-        for unit in running:
-            if (state := self._state(unit)) is not State.DONE:
-                raise DeviceError(
-                    f"state of unit {unit} at the end of {name!r} must be DONE, not {state.name}"
-                )
+                awaited = [unit for unit in awaited if self._state(unit) in _BUSY]
         return chunks
 
+    def _check_ended(self, unit: int, requests: int, completed: int, name: str) -> None:
+        read = self._model.read_register
+        try:
+            check_ended(read, requests=requests, completed_before=completed, unit=unit)
+        except DeviceError as error:
+            raise DeviceError(
+                f"unit {unit} with {name!r}: {error}",
+                code=error.code,
+                unit=error.unit,
+                stream=error.stream,
+                address=error.address,
+                completed=error.completed,
+            ) from error
+
     def _state(self, unit: int) -> State:
-        status = self._model.read_register(unit_address(unit) + STATUS.address)
-        return State(status & STATE_MASK)
+        return read_state(self._model.read_register, unit=unit)
 
     def _facts(self, unit: int) -> dict[str, Any]:
         values: dict[Counter, int] = {}

@@ -21,6 +21,26 @@ induction value with `induction`, plus ``inherited[outer_export] * outer_pitch``
 `base_source` is a slot, plus ``exports[offset_export] << offset_size`` with `offset_enable`. Both
 are reckoned exactly: what does not lie within its region is a fault, never another address.
 
+Input queue
+-----------
+A memory stream with `source` `queue` takes its lines, 64 bytes each, from the unit's one input
+queue in place of memory. TDEST names the stream: ``unit * streams_per_unit + stream``. A stream
+takes a line for its first element of each request, and for each element whose address, divided by
+64, is another than that of its element before; the element is at its address modulo 64 in that
+line. One queue feeds all streams, so a line that is not yet wanted stops those behind it. They must
+come in the order in which the program loads elements, all requests one after the other:
+
+- the outermost unit first; for each iteration of a unit the lines of its streams, by number, then
+  all that the units below take in that iteration;
+- but a unit with `pair` awaits its next iteration before the units below begin this one: behind
+  the lines of an iteration come that of stream 0's next element, then, where the loop has a next
+  iteration, those of its other streams, by number; each line once.
+
+A line may come earlier than that if all streams that it passes have room: each has
+`lines_per_stream` places, that of its current line included. Where the lines' order is wrong, the
+program waits until the watchdog stops it with MEMORY_STALLED. A fault or an abort drops what is in
+the queue.
+
 Events
 ------
 Bit ``e * L + k`` of an event mask stands for event e (begin 0, iterate 1, end 2) of level k of L.

@@ -27,10 +27,10 @@ class Source(enum.IntEnum, shape=1):
 
 
 class StreamSource(enum.IntEnum, shape=1):
-    """Where a memory stream's lines come from."""
+    """Where a memory stream's lines come from: memory, or the input queue."""
 
     MEMORY = 0
-    QUEUE = 1  # the input queue
+    QUEUE = 1
 
 
 class AluOperation(enum.IntEnum, shape=2):

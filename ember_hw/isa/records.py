@@ -21,8 +21,8 @@ from ember_hw.isa.fields import (
     StreamSource,
 )
 
-#: Raised by every change to the records below.
-ISA_VERSION = 2
+#: Raised by every change to the records below, or to what a host must know of the registers.
+ISA_VERSION = 3
 
 
 def _bits(choices: int) -> int:

@@ -102,6 +102,7 @@ class AccessUnit(wiring.Component):
             registers.requests.eq(control.requests),
             registers.completed.eq(control.completed),
             registers.may_start.eq(control.may_start),
+            registers.may_join.eq(control.may_join),
             registers.counter_value.eq(counters.value),
             registers.counters_settled.eq(counters.settled),
             registers.microcode_read_data.eq(microcode.read_data),

@@ -22,12 +22,20 @@ class Control(wiring.Component):
     FAULTED. Memory that never answers leaves the unit DRAINING: only a reset of the whole system
     may follow.
 
+    A start in FAULTED begins afresh and forgets the fault. One that belongs to a request before it
+    must not: it waits for `may_join`, which falls with the fault that voids that request, and rises
+    only after a start that begins afresh. Both are of the cycle of the start, so that there is no
+    time between the look and the start in which a fault could come.
+
     Members
     -------
     start, abort : in
         Strobes from the host.
     may_start : out
         A start would be taken.
+    may_join : out
+        The same, and all requests since the latest start in IDLE or FAULTED run or have ended well:
+        the state is RUNNING or DONE.
     arguments : in
         Of the request that starts; they stay for a cycle after it.
     watchdog : in
@@ -74,6 +82,7 @@ class Control(wiring.Component):
                 "start": In(1),
                 "abort": In(1),
                 "may_start": Out(1),
+                "may_join": Out(1),
                 "arguments": In(values_layout(config)),
                 "watchdog": In(32),
                 "progress": In(1),
@@ -116,6 +125,7 @@ class Control(wiring.Component):
             self.stop.eq(self.state != State.RUNNING),
             self.queue_reset.eq(self.state == State.RESETTING),
             self.may_start.eq(room & (at_rest | (self.state == State.RUNNING))),
+            self.may_join.eq(room & ((self.state == State.RUNNING) | (self.state == State.DONE))),
             takes.eq(self.start & self.may_start & (self.verdict == FaultCode.NONE)),
             self.begins.eq(self.start & at_rest),
             self.root.payload.exports.eq(self.arguments),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,7 +22,8 @@ class RegisterFile(wiring.Component):
     at rest are exact. Answered with SLVERR, and without effect: an address that holds nothing, a
     write to what is read-only, a read of what is write-only, a write that is not of all four bytes,
     a microcode write while a program runs or buffers are being cleared, a start that the control
-    does not take. Words of the window beyond the program read as 0 and ignore writes.
+    does not take, be it one that joins or not. Words of the window beyond the program read as 0 and
+    ignore writes.
 
     Members
     -------
@@ -33,8 +34,8 @@ class RegisterFile(wiring.Component):
         What REQUESTS and COMPLETED show.
     start, abort : out
         Strobes, one cycle.
-    may_start : in
-        A start would be taken.
+    may_start, may_join : in
+        A start would be taken; one that joins those before it would.
     arguments, watchdog : out
         What the host wrote.
     counter_select : out; counter_value, counters_settled : in
@@ -55,6 +56,7 @@ class RegisterFile(wiring.Component):
                 "start": Out(1),
                 "abort": Out(1),
                 "may_start": In(1),
+                "may_join": In(1),
                 "arguments": Out(values_layout(config)),
                 "watchdog": Out(32, init=registers.WATCHDOG_CYCLES),
                 "counter_select": Out(range(registers.counters(config))),
@@ -117,9 +119,16 @@ class RegisterFile(wiring.Component):
                     m.d.comb += self.microcode_write.eq(1)
                     m.d.sync += bus.bresp.eq(axi.Response.OKAY)
                 with m.Elif(write_address == registers.CONTROL.address):
-                    wants_start = write_data[0]
-                    with m.If(~wants_start | self.may_start):
-                        m.d.comb += [self.start.eq(wants_start), self.abort.eq(write_data[1])]
+                    wants_start, wants_abort, joins = (
+                        (write_data & bit).any()
+                        for bit in (
+                            registers.CONTROL_START,
+                            registers.CONTROL_ABORT,
+                            registers.CONTROL_JOINS,
+                        )
+                    )
+                    with m.If(~wants_start | Mux(joins, self.may_join, self.may_start)):
+                        m.d.comb += [self.start.eq(wants_start), self.abort.eq(wants_abort)]
                         m.d.sync += bus.bresp.eq(axi.Response.OKAY)
                 for register, held in writable:
                     with m.If(write_address == register):

@@ -26,7 +26,9 @@ def test_compile_error_points_at_its_node():
 
 
 def test_device_error_carries_the_fault():
-    error = errors.DeviceError("no", code=3, unit=1, stream=2, address=0x40)
+    error = errors.DeviceError("no", code=3, unit=1, stream=2, address=0x40, completed=5)
     assert (error.code, error.unit, error.stream, error.address) == (3, 1, 2, 0x40)
+    assert error.completed == 5
     error = errors.DeviceError("no")
     assert (error.code, error.unit, error.stream, error.address) == (None, None, None, None)
+    assert error.completed is None

@@ -281,7 +281,7 @@ def test_text_names_choices_and_events() -> None:
         },
     )
     text = (
-        "header: version=2\n"
+        "header: version=3\n"
         "unit0: enable=1 upper_immediate=-3 step=1 alu_operation=mul\n"
         "unit0.stream0: source=queue size=bytes_8 base=0x1000\n"
         "row1: events=beg0|ite1 region_bytes=0x40\n"

@@ -7,7 +7,14 @@ import doctest
 import pytest
 
 from ember_hw import config, isa, registers
-from ember_hw.registers import NO_UNIT, Counter, FaultCode, State, describe_fault
+from ember_hw.registers import (
+    NO_UNIT,
+    Counter,
+    FaultCode,
+    State,
+    describe_fault,
+    fault_error,
+)
 
 
 def test_registers_stand_once_in_order_below_the_counters() -> None:
@@ -79,6 +86,21 @@ def test_every_choice_has_a_text() -> None:
             "a memory stream must read within its region",
         ),
         (
+            (FaultCode.ADDRESS_OVERFLOW, NO_UNIT, 2, 9),
+            "access unit fault ADDRESS_OVERFLOW (row entry 2, index 0x9): "
+            "an element, or the region of a row, must lie within the address width",
+        ),
+        (
+            (FaultCode.ADDRESS_OVERFLOW, 1, 0, 9),
+            "access unit fault ADDRESS_OVERFLOW (unit 1, stream 0, element 0x9): "
+            "an element, or the region of a row, must lie within the address width",
+        ),
+        (
+            (FaultCode.ILLEGAL_MICROCODE, NO_UNIT, 0, 0),
+            "access unit fault ILLEGAL_MICROCODE: a unit or more must be enabled, outermost first "
+            "without a hole, with steps of 1 or more",
+        ),
+        (
             (FaultCode.READ_DECODE_ERROR, NO_UNIT, 0, 64),
             "access unit fault READ_DECODE_ERROR (row entry 0, address 0x40): "
             "memory answered DECERR: no memory at this address",
@@ -95,6 +117,23 @@ def test_every_choice_has_a_text() -> None:
 )
 def test_fault_in_words(arguments: tuple[FaultCode, int, int, int], expected: str) -> None:
     assert describe_fault(*arguments) == expected
+
+
+def test_every_fault_has_a_kind_of_address_where_it_can_occur() -> None:
+    assert list(registers.FAULT_ADDRESS_KINDS) == list(FaultCode)
+    for code, kinds in registers.FAULT_ADDRESS_KINDS.items():
+        assert kinds is None or any(kinds), code
+
+
+def test_a_fault_of_several_requests_tells_how_many_had_ended() -> None:
+    one = fault_error(FaultCode.ABORTED, completed=0, requests=1)
+    assert (str(one), one.completed) == (
+        "access unit fault ABORTED: the host aborted the program",
+        0,
+    )
+    error = fault_error(FaultCode.ABORTED, completed=3, requests=8)
+    assert str(error) == f"{one}; 3 of 8 requests had ended before"
+    assert (error.code, error.completed) == (FaultCode.ABORTED, 3)
 
 
 @pytest.mark.parametrize("module", [config, isa, registers])

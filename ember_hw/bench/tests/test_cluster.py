@@ -15,7 +15,17 @@ from ember_hw.bench.programs import TASKS
 from ember_hw.bench.simulated import Delivery
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.errors import DeviceError
-from ember_hw.registers import STATUS, Counter, State, counter_address
+from ember_hw.registers import (
+    COMPLETED,
+    FAULT,
+    FAULT_ADDRESS_LOW,
+    NO_UNIT,
+    STATUS,
+    Counter,
+    FaultCode,
+    State,
+    counter_address,
+)
 from ember_hw.sim.model import RunState, UnitOutput
 
 CONFIG = cluster_unit(64)
@@ -33,6 +43,7 @@ class AModel:
     def __init__(self, *_: Any, **__: Any) -> None:
         self._units = list(LAUNCHES)
         self._states = iter(self.states)
+        self._completed = 0
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: None
@@ -43,6 +54,9 @@ class AModel:
         counted = {
             counter_address(c): n for c, n in ((Counter.ROW_BEATS, 128), (Counter.CYCLES, 9))
         }
+        counted[COMPLETED.address] = self._completed
+        counted[FAULT.address] = FaultCode.INDEX_OUT_OF_RANGE | NO_UNIT << 8 | 1 << 16
+        counted[FAULT_ADDRESS_LOW.address] = 500
         return counted.get(address & 0xFFF, 0)
 
     def channel_counters(self, channel: int) -> Any:
@@ -50,6 +64,7 @@ class AModel:
 
     def run(self, **_: Any) -> Any:
         outputs = [self._output(unit[0]) if unit else None for unit in self._units]
+        self._completed = 1
         self._units = [[] for _ in outputs]
         return SimpleNamespace(state=self.ends, outputs=[o or self._nothing() for o in outputs])
 
@@ -77,6 +92,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 IDLE = [State.IDLE] * 2
+ENDS = [State.DONE, State.FAULTED]
 
 
 def test_what_every_unit_delivers_is_checked(
@@ -106,14 +122,20 @@ def test_rows_of_another_unit_are_refused(opened: Cluster, monkeypatch: pytest.M
             "every unit must be IDLE after a reset, and isn't",
         ),
         (
+            [*IDLE, State.IDLE, State.DONE, State.IDLE],
+            RunState.PROGRAM_ENDED,
+            "unit 0 with 'bags': state at the end of a program must be DONE, not IDLE",
+        ),
+        (
             IDLE,
             RunState.IDLE_TIMEOUT,
             "units [0, 1] must go on with 'bags', but nothing moved for 100000 cycles",
         ),
         (
-            [*IDLE, State.DONE, State.FAULTED, State.DONE, State.FAULTED],
+            [*IDLE, State.DRAINING, State.RESETTING, State.DONE, State.FAULTED, *ENDS],
             RunState.PROGRAM_ENDED,
-            "state of unit 1 at the end of 'bags' must be DONE, not FAULTED",
+            "unit 1 with 'bags': access unit fault INDEX_OUT_OF_RANGE (row entry 1, index 0x1f4): "
+            "an index must be a row of its table",
         ),
     ],
 )

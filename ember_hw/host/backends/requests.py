@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
+from ember_hw.errors import DeviceError
 from ember_hw.host.launch import Launch
 from ember_hw.registers import (
     ADDRESS_WIDTH_BITS,
     ARGUMENTS_ADDRESS,
+    COMPLETED,
     CONTROL,
+    CONTROL_JOINS,
     CONTROL_START,
+    FAULT,
+    FAULT_ADDRESS_HIGH,
+    FAULT_ADDRESS_LOW,
     REQUESTS,
     STATUS,
+    FaultCode,
     State,
+    fault_error,
 )
 from ember_hw.sim.model import Access, AccessKind
 
@@ -57,8 +65,8 @@ def request_accesses(
 
     Notes
     -----
-    A fault voids the requests that wait, and a start behind it would begin anew: the list ends
-    there. The unit's reset takes far longer than the accesses between the look and the start.
+    A fault voids the requests that wait. All starts but the first join those before them, so that
+    one which comes behind a fault is refused, and the list ends there.
     """
     window = unit_address(unit)
     accesses: list[Access] = []
@@ -68,21 +76,68 @@ def request_accesses(
                 accesses.append(_write(window + ARGUMENTS_ADDRESS + 4 * position, value))
                 held[position] = value
         if number:
-            accesses += [
+            accesses.append(
                 Access(
                     kind=AccessKind.WAIT,
                     address=window + REQUESTS.address,
                     value=config.request_entries - 1,
-                ),
-                Access(
-                    kind=AccessKind.STOP_IF,
-                    address=window + STATUS.address,
-                    value=State.FAULTED,
-                    mask=STATE_MASK,
-                ),
-            ]
-        accesses.append(_write(window + CONTROL.address, CONTROL_START))
+                )
+            )
+        start = CONTROL_START | (CONTROL_JOINS if number else 0)
+        accesses.append(_write(window + CONTROL.address, start))
     return accesses
+
+
+def read_state(read: Callable[[int], int], *, unit: int = 0) -> State:
+    """Return STATUS.state of a unit of a cluster, which `read` reads by address."""
+    return State(read(unit_address(unit) + STATUS.address) & STATE_MASK)
+
+
+def read_fault(read: Callable[[int], int], *, unit: int = 0) -> tuple[FaultCode, int, int, int]:
+    """Return what FAULT and FAULT_ADDRESS hold: code, unit, stream, address."""
+    window = unit_address(unit)
+    fault = read(window + FAULT.address)
+    address = read(window + FAULT_ADDRESS_LOW.address)
+    address |= read(window + FAULT_ADDRESS_HIGH.address) << 32
+    return FaultCode(fault & 0x1F), fault >> 8 & 0xFF, fault >> 16 & 0xFF, address
+
+
+def read_completed(read: Callable[[int], int], *, unit: int = 0) -> int:
+    """Return COMPLETED of a unit."""
+    return read(unit_address(unit) + COMPLETED.address)
+
+
+def check_ended(
+    read: Callable[[int], int], *, requests: int, completed_before: int, unit: int = 0
+) -> None:
+    """Refuse the end of a series of requests unless all have ended well.
+
+    Parameters
+    ----------
+    read : callable
+        Reads a register by address.
+    requests : int
+        Requests that were to run.
+    completed_before : int
+        What COMPLETED was before the first of them.
+    unit : int
+        Of a cluster.
+
+    Raises
+    ------
+    DeviceError
+        The unit stopped on a fault, which is told with the number of requests that ended before
+        it; or it isn't DONE; or not all of the requests ran.
+    """
+    state = read_state(read, unit=unit)
+    completed = (read_completed(read, unit=unit) - completed_before) % (1 << 32)
+    if state is State.FAULTED:
+        fault = read_fault(read, unit=unit)
+        raise fault_error(*fault, completed=completed, requests=requests)
+    if state is not State.DONE:
+        raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
+    if completed != requests:
+        raise DeviceError(f"requests that ended must be all {requests}, not {completed}")
 
 
 def input_arrays(

@@ -12,10 +12,12 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
 from ember_hw.host.backends.requests import (
-    STATE_MASK,
     FeedLine,
     argument_values,
+    check_ended,
     input_arrays,
+    read_completed,
+    read_state,
     request_accesses,
 )
 from ember_hw.host.backends.verilog import cached_verilog, model_shape
@@ -28,18 +30,13 @@ from ember_hw.registers import (
     CONFIG_HASH,
     CONTROL,
     CONTROL_START,
-    FAULT,
-    FAULT_ADDRESS_HIGH,
-    FAULT_ADDRESS_LOW,
     MAGIC,
     MAGIC_VALUE,
     MICROCODE_ADDRESS,
     STATUS,
     Counter,
-    FaultCode,
     State,
     counter_address,
-    fault_error,
 )
 from ember_hw.registers import ISA_VERSION as ISA_VERSION_REGISTER
 from ember_hw.sim.build import build_model
@@ -137,13 +134,15 @@ class Backend:
         launches : sequence of Launch
             Alike but for their arguments.
         feed : sequence of ((int, int), uint8 (64,))
-            Lines for the input queue, in order: the unit and the number of the stream that takes
-            each, and its bytes.
+            Lines for the input queue: the unit and the number of the stream that takes each, and
+            its bytes. In the order that `ember_hw.isa` states, section "Input queue":
+            `scalar_microcode.Scalar.taken` finds it for a program.
 
         Raises
         ------
         DeviceError
-            The program stopped on a fault.
+            A request stopped on a fault, which voids it and those behind it; the error's
+            `completed` tells how many had ended.
         """
         launch = launches[0]
         model = self._open_model()
@@ -163,6 +162,7 @@ class Backend:
                 model.record_reads()
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
+            completed = read_completed(model.read_register)
             if len(launches) == 1:
                 self._write_arguments(model, launch)
                 model.write_register(CONTROL.address, CONTROL_START)
@@ -178,7 +178,11 @@ class Backend:
                 if result.state is RunState.PROGRAM_ENDED:
                     # A run that made the starts may end before the requests do.
                     if not (is_starting and self._is_running(model)):
-                        self._check_state(model)
+                        check_ended(
+                            model.read_register,
+                            requests=len(launches),
+                            completed_before=completed,
+                        )
                         has_ended = True
                     is_starting = False
                 events, scalars = unpack_bundles(result.bundles, self.config)
@@ -279,24 +283,11 @@ class Backend:
                 self._arguments[position] = value
 
     def _is_running(self, model: VerilatorModel) -> bool:
-        state = State(model.read_register(STATUS.address) & STATE_MASK)
+        state = read_state(model.read_register)
         return state in (State.RUNNING, State.DRAINING, State.RESETTING)
 
-    def _check_state(self, model: VerilatorModel) -> None:
-        """Refuse an end that isn't DONE."""
-        state = State(model.read_register(STATUS.address) & STATE_MASK)
-        if state is State.FAULTED:
-            fault = model.read_register(FAULT.address)
-            code = FaultCode(fault & 0x1F)
-            unit, stream = fault >> 8 & 0xFF, fault >> 16 & 0xFF
-            address = model.read_register(FAULT_ADDRESS_LOW.address)
-            address |= model.read_register(FAULT_ADDRESS_HIGH.address) << 32
-            raise fault_error(code, unit, stream, address)
-        if state is not State.DONE:
-            raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
-
     def _refuse_idle(self, model: VerilatorModel) -> NoReturn:
-        state = State(model.read_register(STATUS.address) & STATE_MASK)
+        state = read_state(model.read_register)
         counters = ", ".join(f"{name} {value}" for name, value in self.facts().items())
         raise DeviceError(
             f"the access unit must go on, but nothing moved for {self.max_idle_cycles} cycles in "

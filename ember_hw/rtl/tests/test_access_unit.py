@@ -271,10 +271,14 @@ def test_a_fault_voids_all_requests_in_flight(stall: float):
         for _ in range(2):
             before = await machine.read(ctx, registers.COMPLETED.address)
             await machine.load(ctx, bags)
-            # All are started before the first index has come.
+            # Most are started before the first index has come.
             await machine.start(ctx, bags)
             outcome = await machine.finish(ctx)
             assert outcome.state == State.FAULTED
+            assert await machine.fault(ctx) == (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, ROWS)
+            joins = registers.CONTROL_START | registers.CONTROL_JOINS
+            assert await machine.write(ctx, registers.CONTROL.address, joins) == 2
+            assert await machine.state(ctx) == State.FAULTED
             assert await machine.fault(ctx) == (FaultCode.INDEX_OUT_OF_RANGE, NO_UNIT, 0, ROWS)
             assert await machine.read(ctx, registers.REQUESTS.address) == 0
             assert await machine.read(ctx, registers.COMPLETED.address) - before <= 2

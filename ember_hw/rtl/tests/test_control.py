@@ -248,6 +248,59 @@ def test_the_reset_waits_until_buffers_are_cleared():
     _simulate(scenario)
 
 
+def test_a_start_may_join_only_what_has_not_faulted():
+    async def scenario(life, ctx):
+        may_join = life.dut.may_join
+        assert not ctx.get(may_join)
+        await life.wake(ctx)
+        assert ctx.get(life.dut.may_start)
+        assert not ctx.get(may_join)  # there is nothing to join
+        for _ in range(CONFIG.request_entries):
+            assert await life.step(ctx, start=1) == State.RUNNING
+        await life.step(ctx)
+        assert not ctx.get(may_join)  # no place is left
+        assert await life.step(ctx, ended=1) == State.RUNNING
+        assert ctx.get(may_join)
+        assert await life.step(ctx, CONFIG.request_entries - 1, ended=1) == State.DONE
+        assert ctx.get(may_join)
+        assert await life.step(ctx, start=1) == State.RUNNING
+        await life.step(ctx, abort=1)
+        while (state := await life.step(ctx)) != State.FAULTED:
+            assert state in (State.DRAINING, State.RESETTING)
+            assert not ctx.get(may_join)
+        assert ctx.get(life.dut.may_start)
+        assert not ctx.get(may_join)
+        assert await life.step(ctx, start=1) == State.RUNNING
+        assert ctx.get(may_join)
+        await life.step(ctx, start=1)
+
+    _simulate(scenario)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("distance", range(-4, 9))
+def test_no_start_that_joins_hides_a_fault(distance: int, ends: bool):
+    """It comes so many cycles after the report, taken as `may_join` says."""
+
+    async def scenario(life, ctx):
+        await life.wake(ctx)
+        await life.step(ctx, start=1)
+        await life.step(ctx, 6)
+        for cycle in range(-5, 20):
+            ctx.set(life.dut.faults[1].payload, OUT_OF_BOUNDS)
+            ctx.set(life.dut.faults[1].valid, cycle == 0)
+            # What seems to be an end, in the cycle in which the fault is seen and later.
+            ctx.set(life.dut.ended, ends and cycle >= 1)
+            ctx.set(life.dut.start, cycle == distance and ctx.get(life.dut.may_join))
+            await ctx.tick()
+        assert ctx.get(life.dut.state) == State.FAULTED
+        assert life.fault(ctx) == OUT_OF_BOUNDS
+        assert ctx.get(life.dut.completed) == ctx.get(life.dut.requests) == 0
+
+    life = _simulate(scenario)
+    assert len(life.irqs) == len(life.begins) == 1
+
+
 def test_an_abort_is_a_fault_of_its_own():
     async def scenario(life, ctx):
         await life.wake(ctx)

@@ -13,6 +13,7 @@ CONFIG = NARROW.with_changes(address_width_bits=40)
 OKAY, ERROR = Response.OKAY.value, Response.SLAVE_ERROR.value
 RUNNING, RESETTING, DRAINING = State.RUNNING, State.RESETTING, State.DRAINING
 START, ABORT = registers.CONTROL_START, registers.CONTROL_ABORT
+JOINS = registers.CONTROL_JOINS
 CONTROL, WINDOW = registers.CONTROL.address, registers.MICROCODE_ADDRESS
 FAULT = {"code": FaultCode.INDEX_OUT_OF_RANGE, "unit": 0x12, "stream": 0x34}
 FAULT_ADDRESS = 0x98_5432_10FE
@@ -31,6 +32,7 @@ class Host(Bench):
         stall: float = 0.0,
         state: State = State.IDLE,
         may_start: int = 1,
+        may_join: int = 1,
     ):
         super().__init__(RegisterFile(config=CONFIG), seed=seed)
         self.stall = stall
@@ -40,9 +42,9 @@ class Host(Bench):
         ]
         self.starts = self.watch(self.dut.start)
         self.aborts = self.watch(self.dut.abort)
-        self.process(self._surroundings(state, may_start), background=True)
+        self.process(self._surroundings(state, may_start, may_join), background=True)
 
-    def _surroundings(self, state: State, may_start: int):
+    def _surroundings(self, state: State, may_start: int, may_join: int):
         dut = self.dut
 
         async def surroundings(ctx):
@@ -51,6 +53,7 @@ class Host(Bench):
             ctx.set(dut.requests, 5)
             ctx.set(dut.completed, 0xFEDC_BA98)
             ctx.set(dut.may_start, may_start)
+            ctx.set(dut.may_join, may_join)
             ctx.set(dut.counters_settled, 1)
             chosen = [0] * (COUNTER_CYCLES - 1)
             while True:
@@ -337,14 +340,20 @@ def test_arguments_and_watchdog_hold_what_was_written(state: State):
         (START | ABORT, 1, OKAY, 1, 1),
         (START | ABORT, 0, ERROR, 0, 0),
         (0, 0, OKAY, 0, 0),
-        (0xFFFF_FFFC, 1, OKAY, 0, 0),
+        (0xFFFF_FFF8, 1, OKAY, 0, 0),
     ],
 )
 @pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("joins", [0, JOINS])
 def test_a_start_is_taken_when_the_control_takes_one(
-    state: State, word: int, may_start: int, response: int, starts: int, aborts: int
+    state: State, word: int, may_start: int, response: int, starts: int, aborts: int, joins: int
 ):
-    host = Host(state=state, may_start=may_start)
+    """One that joins looks at `may_join` alone, any other at `may_start`."""
+    word |= joins
+    may = {"may_start": may_start, "may_join": 1 - may_start}
+    if joins:
+        may = {"may_join": may_start, "may_start": 1 - may_start}
+    host = Host(state=state, **may)
     result = host.write(CONTROL, word)
     host.run(50)
     assert result[0] == response

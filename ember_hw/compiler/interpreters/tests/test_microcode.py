@@ -255,7 +255,7 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         loop(unit0={"step": 0}),
         indices(),
         (FaultCode.ILLEGAL_MICROCODE, NO_UNIT, 0, 0),
-        "ILLEGAL_MICROCODE: units must be enabled outermost first without a hole, "
+        "ILLEGAL_MICROCODE: a unit or more must be enabled, outermost first without a hole, "
         "with steps of 1 or more",
     ),
     "stream": (
@@ -296,35 +296,38 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         indices(4, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 5),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x5): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "no length": (
         loop(row0={"length": 0}),
         indices(4),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "beyond the region": (
         loop(row0={"region_bytes": 64 * 5 - 1}),
         indices(3, 4),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "region of rows beyond the address width": (
         loop(row0={"region_bytes": (1 << 40) - TABLE + 1}),
         indices(3, 4),
         (FaultCode.ADDRESS_OVERFLOW, NO_UNIT, 0, 3),
-        "ADDRESS_OVERFLOW (row entry 0, element or index 0x3): "
-        "a region must lie within the address width",
+        "ADDRESS_OVERFLOW (row entry 0, index 0x3): "
+        "an element, or the region of a row, must lie within the address width",
     ),
     "stream beyond the address width": (
         loop(**{"unit0.stream0": {"base": (1 << 40) - 64, "first": 6, "elements": 20}}),
         [((1 << 40) - 64, np.zeros(64, np.uint8)), *indices()],
         (FaultCode.ADDRESS_OVERFLOW, 0, 0, 8),
-        "ADDRESS_OVERFLOW (unit 0, stream 0, element or index 0x8): "
-        "a region must lie within the address width",
+        "ADDRESS_OVERFLOW (unit 0, stream 0, element 0x8): "
+        "an element, or the region of a row, must lie within the address width",
     ),
     "input queue without a line": (
         loop(**{"unit0.stream0": {"source": 1}}),
@@ -337,21 +340,24 @@ FAULTS: dict[str, tuple[Records, Regions, tuple[int, int, int, int], str]] = {
         indices(4, 0),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "pitch that is no multiple of the bus width": (
         loop(row0={"pitch_source": 1}),
         indices(4, 5, 7),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 4),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x4): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "row longer than its pitch": (
         loop(row0={"pitch_source": 1}),
         indices(0, 5),
         (FaultCode.ROW_OUT_OF_BOUNDS, NO_UNIT, 0, 0),
         "ROW_OUT_OF_BOUNDS (row entry 0, index 0x0): "
-        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region",
+        "a row, or the part of it, must have bytes, begin on a beat and lie in pitch and region, "
+        "and exports must fit the fields they stand in for",
     ),
     "wide value": (
         loop(),
