@@ -8,14 +8,12 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from ember_hw.compiler.backend.allocate import allocate_all
-from ember_hw.compiler.backend.assemble import assemble
+from ember_hw.compiler.backend.assemble import Assembly
+from ember_hw.compiler.backend.lower import lower
 from ember_hw.compiler.backend.row_length import check_row_lengths
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.dialects.dlc import ComputeLoopOp
-from ember_hw.compiler.pipeline import run_pipeline, vector_length_of
 from ember_hw.compiler.program import Argument, JsonValue, Nest, Program
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.config import AcceleratorConfig
@@ -81,47 +79,50 @@ def build(
     CompileError, AssemblyError, CheckError
         As `ember_hw.compile`.
     """
-    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     observe: Callable[[str, ModuleOp], None] | None = check.check if check else None
-    lanes = vector_length_of(config)
-    texts = run_pipeline(module, opt_level, lanes, hardware=True, observe=observe).texts
-
     tables = spec.tables()
     model = {"kind": spec.kind, **spec.model()}
-    programs = allocate_all(
-        function, config.name, {symbol: table.shape for symbol, table in tables.items()}
+
+    def check_programs(programs: Sequence[ProgramOp], module: ModuleOp) -> None:
+        if check is not None:
+            check.check_au(programs, module)
+        check_row_lengths(programs, tables, _table_names(model), opt_level, config)
+
+    lowered = lower(
+        module,
+        opt_level,
+        config,
+        sizes={symbol: table.shape for symbol, table in tables.items()},
+        observe=observe,
+        check=check_programs,
     )
-    for program in programs:
-        program.verify()
-    texts["au"] = "".join(f"{program!s}\n" for program in programs)
-    if check is not None:
-        check.check_au(programs, module)
-    check_row_lengths(programs, tables, _table_names(model), opt_level, config)
+    function = lowered.function
+    au = "".join(f"{program!s}\n" for program in lowered.programs)
     loops = [op for op in function.body.block.ops if isinstance(op, ComputeLoopOp)]
     return Program(
         name=function.sym_name.data,
         config=config,
         opt_level=opt_level,
         nests=tuple(
-            _nest(program, loop, config) for program, loop in zip(programs, loops, strict=True)
+            _nest(assembly, loop) for assembly, loop in zip(lowered.assemblies, loops, strict=True)
         ),
         arguments=tuple(
             Argument(symbol, str(value.type))
             for value, symbol in argument_symbols(function).items()
         ),
-        ir=texts,
+        ir={**lowered.result.texts, "au": au},
         model=model,
         tables=tables,
         versions={name: version(name) for name in ("ember-hw", "numpy", "torch", "xdsl")},
     )
 
 
-def _nest(program: ProgramOp, loop: ComputeLoopOp, config: AcceleratorConfig) -> Nest:
+def _nest(assembly: Assembly, loop: ComputeLoopOp) -> Nest:
     from dataclasses import replace
 
     from ember_hw.compiler.backend.kernels import extract_kernels
 
-    nest = assemble(program, config).nest()
+    nest = assembly.nest()
     kernels = extract_kernels(loop)
     return replace(nest, callbacks=tuple(replace(c, kernel=kernels[c.id]) for c in nest.callbacks))
 

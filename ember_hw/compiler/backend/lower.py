@@ -1,8 +1,8 @@
 """From a module of scf to access programs that fit a config: every step, with its second choices.
 
 What the access unit runs of a nest depends on its units. First every loop that can is offloaded. If
-the units have no room for that, the execute side computes indices that it is sent; then it runs the
-innermost loops as well.
+the units have no room for that, the execute side computes indices that it is sent; then, if the
+caller accepts that, it runs the innermost loops as well.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def lower(
     config: AcceleratorConfig,
     *,
     sizes: Mapping[str, Sequence[int]] | None = None,
+    may_leave_loops: bool = False,
     observe: Callable[[str, ModuleOp], None] | None = None,
+    check: Callable[[Sequence[ProgramOp], ModuleOp], None] | None = None,
 ) -> Lowered:
     """
     Lower a module with one function to microcode for a config.
@@ -66,8 +68,13 @@ def lower(
         The access unit.
     sizes : mapping of str to sequence of int, optional
         As for `allocate`.
+    may_leave_loops : bool
+        Whether loops that the access unit could run may be left to the execute side, which then
+        gathers what they read itself; the decisions say so.
     observe : callable, optional
         As for `run_pipeline`.
+    check : callable, optional
+        Called with the access programs and the module at dlc before they are assembled.
 
     Raises
     ------
@@ -81,7 +88,7 @@ def lower(
     """
     source = module.clone()
     first: LimitError | None = None
-    for levels, recompute in _plans(opt_level, config):
+    for levels, recompute in _plans(opt_level, config, may_leave_loops):
         if first is not None:
             module.body.detach_block(module.body.block)
             module.body.add_block(source.clone().body.detach_block(0))
@@ -97,6 +104,8 @@ def lower(
         (function,) = (op for op in module.ops if isinstance(op, FuncOp))
         try:
             programs = _programs(function, config, sizes)
+            if check is not None:
+                check(programs, module)
             assemblies = tuple(assemble(program, config) for program in programs)
         except LimitError as error:
             if first is None and error.limit != "traversal_units":
@@ -121,10 +130,14 @@ def _programs(
     return tuple(programs)
 
 
-def _plans(opt_level: int, config: AcceleratorConfig) -> Iterator[tuple[int | None, bool]]:
+def _plans(
+    opt_level: int, config: AcceleratorConfig, may_leave_loops: bool
+) -> Iterator[tuple[int | None, bool]]:
     """Yield loops at most, and whether every index that is sent is computed by who gets it."""
     yield None, False
     yield None, True
+    if not may_leave_loops:
+        return
     # From level 2 on the innermost loop becomes rows, which take no unit.
     most = config.traversal_units + (opt_level >= 2)
     for levels in range(most, 0, -1):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
 
-from ember_hw.compiler.backend.exports import LimitError, refuse
+from ember_hw.compiler.backend.exports import LimitError, over_limit, refuse
 from ember_hw.compiler.dialects.au import (
     AluOp,
     ArgOp,
@@ -147,9 +147,12 @@ class _Relays:
     def _check_room(self) -> None:
         """Raise if there are more units than the config has, because of relays."""
         needed, has = len(self.chain), self.config.traversal_units
-        spare = has - len(self.source.units)
-        if needed <= has or spare < 0:
+        if needed <= has:
             return
+        spare = has - len(self.source.units)
+        if spare < 0:
+            unit = self.source.units[has]
+            raise over_limit(unit, f"unit {has}", self.config, "traversal_units")
         stream = self.added[spare]
         most = MOST_TRAVERSAL_UNITS
         remedy = f"a config with {needed} would do" if needed <= most else f"no config has {needed}"

@@ -70,7 +70,7 @@ def test_microcode_agrees_with_every_level_above(
     kernel: Kernel, opt_level: int, config: str
 ) -> None:
     module = parse_module(kernel.text)
-    lowered = lower(module, opt_level, CONFIGS[config])
+    lowered = lower(module, opt_level, CONFIGS[config], may_leave_loops=True)
     for seed, columns in enumerate(COLUMNS):
         runs: list[dict[str, Any]] = [kernel.arguments(columns, seed) for _ in range(3)]
         dlc, au, microcode = (list(arguments.values()) for arguments in runs)
@@ -107,10 +107,18 @@ def test_units_and_relays(
 
 
 def test_loops_that_have_no_unit_are_the_execute_sides_and_are_reported() -> None:
-    result = lower(parse_module(BB_QK.text), 0, LARGE).result
+    result = lower(parse_module(BB_QK.text), 0, LARGE, may_leave_loops=True).result
     reasons = [decision.reason for decision in result.decisions if "scf.for" in decision.op]
     assert reasons[:2] == ["", ""]
     assert reasons[2] == "it holds no load that the access unit can do"
+
+
+def test_loops_are_left_on_request_only() -> None:
+    with pytest.raises(LimitError) as raised:
+        lower(parse_module(BB_QK.text), 0, LARGE)
+    assert str(raised.value) == (
+        "au: 'au.tu t4': needs unit 4, config 'large' has 4 (limit traversal_units)"
+    )
 
 
 def test_a_limit_of_something_else_is_named() -> None:
