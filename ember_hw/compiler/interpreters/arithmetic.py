@@ -12,6 +12,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation
 
+from ember_hw.compiler.float_math import exp
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
 from ember_hw.compiler.interpreters.values import (
     Array,
@@ -155,7 +156,7 @@ _FLOAT_UNARY: dict[type[Operation], Callable[[Any], Any]] = {
     math.CosOp: np.cos,
     math.Exp2Op: np.exp2,
     math.ExpM1Op: np.expm1,
-    math.ExpOp: np.exp,
+    math.ExpOp: exp,
     math.FloorOp: np.floor,
     math.Log10Op: np.log10,
     math.Log1pOp: np.log1p,

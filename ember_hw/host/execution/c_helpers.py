@@ -1,0 +1,202 @@
+"""What generated C uses: helpers for operations that C spells otherwise, and types."""
+
+from __future__ import annotations
+
+from ember_hw.compiler.float_math import EXP_C
+
+__all__ = ["C_TYPES", "HELPERS", "RESERVED", "expression", "literal"]
+
+#: C types by type of execute code.
+C_TYPES = {
+    "index": "int64_t",
+    "i64": "int64_t",
+    "i32": "int32_t",
+    "i16": "int16_t",
+    "i8": "int8_t",
+    "i1": "bool",
+    "f32": "float",
+}
+
+HELPERS = (
+    """
+/* Larger float: NaN if one is NaN, +0.0 of zeros of both signs. */
+static inline float ember_maximum(float a, float b)
+{
+    float larger = a > b ? a : b;
+    larger = a == 0.0f && b == 0.0f ? a + b : larger;
+    larger = a == a ? larger : a;
+    return b == b ? larger : b;
+}
+
+static inline float ember_minimum(float a, float b) { return -ember_maximum(-a, -b); }
+
+/* Larger float: the other one if one is NaN; the first of equal ones. */
+static inline float ember_maxnum(float a, float b) { return a >= b || b != b ? a : b; }
+
+static inline float ember_minnum(float a, float b) { return a <= b || b != b ? a : b; }
+
+/* Quotient rounded to zero; -1 is apart, as INT64_MIN / -1 overflows. */
+static inline int64_t ember_divide(int64_t a, int64_t b) { return b == -1 ? -a : a / b; }
+
+static inline int64_t ember_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+
+static inline int64_t ember_floor_divide(int64_t a, int64_t b)
+{
+    const int64_t quotient = ember_divide(a, b);
+    return quotient - (ember_remainder(a, b) != 0 && (a < 0) != (b < 0));
+}
+
+static inline int64_t ember_ceil_divide(int64_t a, int64_t b)
+{
+    const int64_t quotient = ember_divide(a, b);
+    return quotient + (ember_remainder(a, b) != 0 && (a < 0) == (b < 0));
+}
+
+static inline float ember_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+"""
+    + EXP_C
+)
+
+#: Words that no generated name may be.
+RESERVED = frozenset(
+    """
+    auto bool break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef union
+    unsigned void volatile while true false asm s fault errno NAN INFINITY NULL
+    """.split()
+)
+
+_INFIX = {
+    "addf": "+",
+    "subf": "-",
+    "mulf": "*",
+    "divf": "/",
+    "addi": "+",
+    "subi": "-",
+    "muli": "*",
+    "andi": "&",
+    "ori": "|",
+    "xori": "^",
+}
+_CALLS = {
+    "absf": "fabsf",
+    "ceil": "ceilf",
+    "floor": "floorf",
+    "trunc": "truncf",
+    "roundeven": "rintf",
+    "sqrt": "sqrtf",
+    "exp": "ember_exp",
+    "fma": "fmaf",
+    "copysign": "copysignf",
+    "maximumf": "ember_maximum",
+    "minimumf": "ember_minimum",
+    "maxnumf": "ember_maxnum",
+    "minnumf": "ember_minnum",
+    "divsi": "ember_divide",
+    "remsi": "ember_remainder",
+    "floordivsi": "ember_floor_divide",
+    "ceildivsi": "ember_ceil_divide",
+}
+_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_FLOAT_COMPARE = {
+    "false": "false",
+    "true": "true",
+    "oeq": "{a} == {b}",
+    "ogt": "{a} > {b}",
+    "oge": "{a} >= {b}",
+    "olt": "{a} < {b}",
+    "ole": "{a} <= {b}",
+    "one": "{a} < {b} || {a} > {b}",
+    "ord": "{a} == {a} && {b} == {b}",
+    "ueq": "!({a} < {b} || {a} > {b})",
+    "ugt": "!({a} <= {b})",
+    "uge": "!({a} < {b})",
+    "ult": "!({a} >= {b})",
+    "ule": "!({a} > {b})",
+    "une": "{a} != {b}",
+    "uno": "!({a} == {a} && {b} == {b})",
+}
+
+
+def expression(operation: str, type_: str, operands: list[str], source: str) -> str:
+    """Return an operation in C.
+
+    Parameters
+    ----------
+    operation, type_ : str
+        As in `Compute`.
+    operands : list of str
+        In C; names or literals.
+    source : str
+        Type of the operands.
+    """
+    name, _, predicate = operation.partition("_")
+    is_narrow = type_ in ("i8", "i16", "i32")
+    match name:
+        case "negf":
+            return f"-{operands[0]}"
+        case "rsqrt":
+            return f"1.0f / sqrtf({operands[0]})"
+        case "select":
+            return "{} ? {} : {}".format(*operands)
+        case "maxsi":
+            return "{0} > {1} ? {0} : {1}".format(*operands)
+        case "minsi":
+            return "{0} < {1} ? {0} : {1}".format(*operands)
+        case "cmpf":
+            return _FLOAT_COMPARE[predicate].format(a=operands[0], b=operands[1])
+        case "cmpi":
+            return _compare_integers(predicate, operands, source)
+        case "sitofp":
+            return f"(float){'-' if source == 'i1' else ''}{operands[0]}"
+        case "fptosi" | "convert" | "extui":
+            return _convert(name, type_, operands[0], source)
+        case _ if name in _INFIX:
+            text = f"{operands[0]} {_INFIX[name]} {operands[1]}"
+            return f"({C_TYPES[type_]})({text})" if is_narrow else text
+        case _:
+            text = f"{_CALLS[name]}({', '.join(operands)})"
+            return f"({C_TYPES[type_]}){text}" if is_narrow else text
+
+
+def _compare_integers(predicate: str, operands: list[str], source: str) -> str:
+    compare = _COMPARE[predicate[-2:]]
+    left, right = operands
+    if predicate[0] == "u" and source != "i1":
+        unsigned = f"u{C_TYPES[source]}"
+        left, right = f"({unsigned}){left}", f"({unsigned}){right}"
+    elif predicate[0] == "s" and source == "i1":
+        left, right = right, left  # a signed true is -1
+    return f"{left} {compare} {right}"
+
+
+def _convert(name: str, type_: str, operand: str, source: str) -> str:
+    if name == "extui" and source != "i1":
+        operand = f"(u{C_TYPES[source]}){operand}"
+    elif name == "convert" and source == "i1":
+        operand = f"-(int64_t){operand}"
+    elif name == "fptosi":
+        operand = f"(int64_t){operand}"
+    return f"({operand}) & 1" if type_ == "i1" else f"({C_TYPES[type_]})({operand})"
+
+
+def literal(type_: str, value: float) -> str:
+    """Return a constant in C."""
+    if isinstance(value, int):
+        if type_ == "i1":
+            return "true" if value else "false"
+        if value == -(1 << 63):
+            return "INT64_MIN"
+        text = f"INT64_C({value})" if abs(value) >= 1 << 31 else str(value)
+        return f"({text})" if value < 0 else text
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    text = f"{value!r}f"  # exact: the shortest text of the f64 is nearest to this f32, too
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,224 @@
+"""From chunks to batches: bundles whose rows are all there, and where each row lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.host.execution.chunk import Chunk
+from ember_hw.isa import Event, Microcode, Source, event_bit
+
+__all__ = ["Batch", "Queues", "RowEntry", "events_in_order", "row_entries"]
+
+
+@dataclass(frozen=True)
+class RowEntry:
+    """A row entry that the microcode uses.
+
+    Parameters
+    ----------
+    index : int
+        Its number.
+    events : int
+        With any of these events comes a row of it.
+    length_bytes : int, optional
+        Bytes of a row; None where a value tells them.
+    is_part : bool
+        Whether the row's end may cut it short.
+    """
+
+    index: int
+    events: int
+    length_bytes: int | None
+    is_part: bool
+
+
+@dataclass(frozen=True)
+class Batch:
+    """N complete bundles and their R rows.
+
+    Attributes
+    ----------
+    events, scalars : uint32 (N,), uint32 (N, S)
+        As in `Chunk`, C-contiguous.
+    beats : uint8 (T, bus_bytes)
+        Beats of the rows, C-contiguous.
+    starts, sizes : int64 (R,)
+        First byte of each row, and its bytes; a row that may be cut short, and one whose length a
+        value tells, counts all bytes of its beats.
+    numbers : dict of int to int64 (N,)
+        By entry: number of the row that each bundle has of it, if it has one.
+    """
+
+    events: NDArray[np.uint32]
+    scalars: NDArray[np.uint32]
+    beats: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    numbers: dict[int, NDArray[np.int64]]
+
+
+class Queues:
+    """Puts chunks together and cuts them into batches.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Of the access unit.
+    entries : sequence of RowEntry
+        Row entries in use, in their order.
+
+    Attributes
+    ----------
+    bundles, rows, row_beats : int
+        What has gone into batches.
+    """
+
+    def __init__(self, config: AcceleratorConfig, entries: Sequence[RowEntry]) -> None:
+        self._config = config
+        self._entries = tuple(entries)
+        self._root_end = 1 << event_bit(Event.END, 0, config)
+        self._pending: Chunk | None = None
+        self._is_done = False
+        self.bundles = self.rows = self.row_beats = 0
+
+    def take(self, chunk: Chunk) -> Batch | None:
+        """Return all complete bundles so far; None if there is none.
+
+        Raises
+        ------
+        DeviceError
+            A bundle follows the program's end, or a row has another length than its entry's.
+        """
+        chunk = self._join(chunk)
+        has_row = [(chunk.events & np.uint32(entry.events)) != 0 for entry in self._entries]
+        counts = np.sum(has_row, axis=0, dtype=np.int64) if has_row else 0
+        through = np.cumsum(np.broadcast_to(counts, chunk.events.shape))
+        ends = np.flatnonzero(chunk.row_last)
+        bundles = int(np.searchsorted(through, ends.size, side="right"))
+        rows = int(through[bundles - 1]) if bundles else 0
+        beats = int(ends[rows - 1]) + 1 if rows else 0
+        if bundles < chunk.events.size or beats < chunk.row_last.size:
+            self._pending = Chunk(
+                chunk.events[bundles:].copy(),
+                chunk.scalars[bundles:].copy(),
+                chunk.row_beats[beats:].copy(),
+                chunk.row_last[beats:].copy(),
+            )
+        if not bundles:
+            return None
+        self._check_end(chunk.events[:bundles])
+        ends = ends[:rows]
+        starts = np.concatenate(([0], ends[:-1] + 1)) if rows else ends
+        lengths = ends - starts + 1
+        sizes = lengths * self._config.bus_bytes
+        number = np.concatenate(([0], through[: bundles - 1]))
+        numbers: dict[int, NDArray[np.int64]] = {}
+        for entry, present in zip(self._entries, has_row, strict=True):
+            numbers[entry.index] = number
+            self._check_rows(entry, number[present[:bundles]], lengths, sizes)
+            number = number + present[:bundles]
+        self.bundles += bundles
+        self.rows += rows
+        self.row_beats += beats
+        return Batch(
+            np.ascontiguousarray(chunk.events[:bundles], np.uint32),
+            np.ascontiguousarray(chunk.scalars[:bundles], np.uint32),
+            _aligned(chunk.row_beats[:beats]),
+            starts * self._config.bus_bytes,
+            sizes,
+            numbers,
+        )
+
+    def finish(self) -> None:
+        """Check that the program has ended and nothing is left.
+
+        Raises
+        ------
+        DeviceError
+            It hasn't.
+        """
+        if self._pending is not None:
+            raise DeviceError(
+                "queues must be empty at the end of a program, not hold "
+                f"{self._pending.events.size} bundles and {self._pending.row_last.size} row beats"
+            )
+        if not self._is_done:
+            raise DeviceError(
+                f"the last of {self.bundles} bundles must end the outermost loop, and doesn't"
+            )
+
+    def _join(self, chunk: Chunk) -> Chunk:
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return chunk
+        return Chunk(
+            np.concatenate((pending.events, chunk.events)),
+            np.concatenate((pending.scalars, chunk.scalars)),
+            np.concatenate((pending.row_beats, chunk.row_beats)),
+            np.concatenate((pending.row_last, chunk.row_last)),
+        )
+
+    def _check_end(self, events: NDArray[np.uint32]) -> None:
+        ended = np.flatnonzero(events & np.uint32(self._root_end))
+        if self._is_done or (ended.size and int(ended[0]) != events.size - 1):
+            raise DeviceError("no bundle must follow the one that ends the outermost loop")
+        self._is_done = bool(ended.size)
+
+    def _check_rows(
+        self,
+        entry: RowEntry,
+        mine: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+    ) -> None:
+        """Check the beats of an entry's rows, and set their sizes where they are known."""
+        if entry.length_bytes is None:
+            return
+        beats = -(-entry.length_bytes // self._config.bus_bytes)
+        found = lengths[mine]
+        bad = found > beats if entry.is_part else found != beats
+        if bad.any():
+            raise DeviceError(
+                f"each row of row{entry.index} must be {beats} beats on the row queue, "
+                f"not {int(found[bad.argmax()])}"
+            )
+        sizes[mine] = np.minimum(sizes[mine], entry.length_bytes)
+
+
+def events_in_order(levels: int) -> list[tuple[Event, int]]:
+    """Return the events of a bundle in program order."""
+    inwards = [(event, k) for k in range(levels) for event in (Event.BEGIN, Event.ITERATE)]
+    return inwards + [(Event.END, k) for k in reversed(range(levels))]
+
+
+def row_entries(microcode: Microcode) -> list[RowEntry]:
+    """Return the row entries that bound microcode uses.
+
+    Raises
+    ------
+    ProgramError
+        A row comes with an event that the execute side isn't told of.
+    """
+    entries: list[RowEntry] = []
+    for index in range(microcode.config.row_entries):
+        record = microcode.records[f"row{index}"]
+        if not record["events"]:
+            continue
+        if record["events"] & ~microcode.get("issue", "events"):
+            raise ProgramError(f"events of row{index} must be among those that the unit issues")
+        is_known = record["length_source"] == Source.IMMEDIATE
+        length = record["length"] if is_known else None
+        entries.append(RowEntry(index, record["events"], length, bool(record["offset_enable"])))
+    return entries
+
+
+def _aligned(beats: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return beats that C may read as numbers of any size: contiguous, at multiples of 8 bytes."""
+    beats = np.ascontiguousarray(beats)
+    return beats if beats.ctypes.data % 8 == 0 else beats.copy()

@@ -1,0 +1,236 @@
+"""The execute side of one launch: takes what the queues deliver, runs the nest's execute code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.backend.execute_code import ExecuteCode, Pop, Scalar, is_row, row_element
+from ember_hw.compiler.program import Callback, Nest
+from ember_hw.errors import ProgramError
+from ember_hw.host.execution.c_compiler import find_compiler
+from ember_hw.host.execution.checks import with_checks
+from ember_hw.host.execution.chunk import Chunk
+from ember_hw.host.execution.queues import Batch, Queues, RowEntry, events_in_order, row_entries
+from ember_hw.isa import Microcode, event_bit
+
+__all__ = ["DTYPES", "ENGINES", "ExecuteSide"]
+
+#: `c`: generated C. `numpy`: array calls. `auto`: `c` where a compiler is found, else `numpy`.
+ENGINES = ("auto", "c", "numpy")
+
+#: What a memory's array must hold, by element type of execute code.
+DTYPES: dict[str, np.dtype[Any]] = {
+    "index": np.dtype(np.int64),
+    "i64": np.dtype(np.int64),
+    "i32": np.dtype(np.int32),
+    "i16": np.dtype(np.int16),
+    "i8": np.dtype(np.int8),
+    "i1": np.dtype(np.bool_),
+    "f32": np.dtype(np.float32),
+}
+#: Row dtypes of operands by element type of the row that the code pops.
+_ROW_DTYPES = {"f32": ("f32",)}
+_INTEGER_DTYPES = ("index", "i8", "i16", "i32", "i64")
+
+
+class Engine(Protocol):
+    """What runs execute code."""
+
+    @property
+    def calls(self) -> dict[int, int]:
+        """Calls so far, by callback id."""
+        ...
+
+    def run(self, batch: Batch) -> None:
+        """Run the callbacks of a batch."""
+        ...
+
+    def finish(self) -> None:
+        """Run the code's end."""
+        ...
+
+
+class ExecuteSide:
+    """Runs the execute code of one launch.
+
+    Parameters
+    ----------
+    nest : Nest
+        Its callbacks and code.
+    arrays : mapping of str to array
+        Every memory that the code reads or writes, by symbol; C-contiguous, written in place.
+    scalars : mapping of str to int
+        The index arguments that the code reads, by symbol.
+    engine : "auto", "c" or "numpy"
+        What runs the code. Results, counts and errors are the same, bit for bit.
+    microcode : Microcode, optional
+        Bound: tells which rows come with which events. By default the nest's, if nothing in it has
+        to be bound.
+
+    Attributes
+    ----------
+    engine : str
+        "c" or "numpy": what runs.
+
+    Raises
+    ------
+    ProgramError
+        The nest has no code; its callbacks, its code and the microcode don't fit together; or an
+        array or a scalar is missing or of another kind than the code's.
+    ValueError
+        There is no such engine.
+    DeviceError
+        The code's entry reads outside an array.
+    ToolError
+        Engine "c" has no compiler.
+    """
+
+    def __init__(
+        self,
+        nest: Nest,
+        arrays: Mapping[str, NDArray[Any]],
+        scalars: Mapping[str, int],
+        engine: Literal["auto", "c", "numpy"] = "auto",
+        *,
+        microcode: Microcode | None = None,
+    ) -> None:
+        if engine not in ENGINES:
+            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+        microcode = microcode or nest.microcode
+        config = microcode.config
+        if nest.code is None:
+            raise ProgramError(f"nest {nest.name!r} must have execute code to be run, and has none")
+        entries = row_entries(microcode)
+        for callback in nest.callbacks:
+            _check_callback(callback, nest.code, microcode, entries)
+        _check_arguments(nest.code, arrays, scalars)
+        order = events_in_order(config.traversal_units)
+        callbacks = [
+            (callback, 1 << event_bit(callback.event, callback.level, config))
+            for callback in sorted(nest.callbacks, key=lambda c: order.index((c.event, c.level)))
+        ]
+        self._queues = Queues(config, entries)
+        if engine == "auto":
+            engine = "numpy" if find_compiler() is None else "c"
+        self.engine = engine
+        checked = with_checks(nest.code)
+        parts = (checked, callbacks, entries, config.bundle_scalars, arrays, scalars)
+        self._engine: Engine
+        if engine == "c":
+            from ember_hw.host.execution.c_engine import CEngine
+
+            self._engine = CEngine(*parts)
+        else:
+            from ember_hw.host.execution.numpy_engine import NumpyEngine
+
+            self._engine = NumpyEngine(*parts)
+
+    @property
+    def bundles(self) -> int:
+        """Bundles run so far."""
+        return self._queues.bundles
+
+    @property
+    def rows(self) -> int:
+        """Rows that these bundles had."""
+        return self._queues.rows
+
+    @property
+    def row_beats(self) -> int:
+        """Beats of these rows."""
+        return self._queues.row_beats
+
+    @property
+    def calls(self) -> dict[int, int]:
+        """Calls so far, by callback id."""
+        return dict(sorted(self._engine.calls.items()))
+
+    def consume(self, chunk: Chunk) -> None:
+        """Run all bundles whose rows have arrived; keep the rest for the next chunk.
+
+        Raises
+        ------
+        DeviceError
+            The queues don't hold what the microcode pushes, or the code reads or writes outside an
+            array or a row. What the arrays hold is void then.
+        """
+        batch = self._queues.take(chunk)
+        if batch is not None:
+            self._engine.run(batch)
+
+    def finish(self) -> None:
+        """Run the code's end, after the last chunk.
+
+        Raises
+        ------
+        DeviceError
+            The program didn't end, a queue isn't empty, or as for `consume`.
+        """
+        self._queues.finish()
+        self._engine.finish()
+
+
+def _check_callback(
+    callback: Callback, code: ExecuteCode, microcode: Microcode, entries: list[RowEntry]
+) -> None:
+    """Refuse a callback that doesn't fit its case or the microcode."""
+    mask = 1 << event_bit(callback.event, callback.level, microcode.config)
+    if not microcode.get("issue", "events") & mask:
+        raise ProgramError(
+            f"event of callback {callback.id} must be one that the microcode issues, "
+            f"not {callback.event.name.lower()} of level {callback.level}"
+        )
+    pops = [s for s in code.case(callback.id).body if isinstance(s, Pop)]
+    if len(pops) != len(callback.operands):
+        raise ProgramError(
+            f"operands of callback {callback.id} must be as many as its case pops, {len(pops)}, "
+            f"not {len(callback.operands)}"
+        )
+    for number, (operand, pop) in enumerate(zip(callback.operands, pops, strict=True)):
+        kind = "row" if is_row(pop.type) else "scalar"
+        if is_row(pop.type):
+            legal = _ROW_DTYPES.get(row_element(pop.type), ())
+        else:
+            legal = ("f32",) if pop.type == "f32" else _INTEGER_DTYPES
+        if operand.kind != kind or operand.dtype not in legal:
+            raise ProgramError(
+                f"operand {number} of callback {callback.id} must be a {kind} of dtype "
+                f"{' or '.join(legal)}, not a {operand.kind} of {operand.dtype}"
+            )
+        has_row = any(e.index == operand.index and e.events & mask for e in entries)
+        if kind == "row" and not has_row:
+            raise ProgramError(
+                f"operand {number} of callback {callback.id} must be a row that comes with its "
+                f"event, not row{operand.index}"
+            )
+
+
+def _check_arguments(
+    code: ExecuteCode, arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse arrays and scalars that aren't the code's."""
+    for memory in code.memories:
+        array = arrays.get(memory.symbol)
+        dtype = DTYPES[memory.element]
+        if array is None:
+            raise ProgramError(
+                f"arrays of the execute side must hold {memory.symbol!r}, "
+                f"not only {', '.join(arrays) or 'nothing'}"
+            )
+        if array.dtype != dtype or array.ndim != memory.rank or not array.flags.c_contiguous:
+            raise ProgramError(
+                f"array {memory.symbol!r} must be C-contiguous, of {dtype} and of rank "
+                f"{memory.rank}, not of {array.dtype} and shape {array.shape}"
+            )
+        if memory.is_written and not array.flags.writeable:
+            raise ProgramError(f"array {memory.symbol!r} must be writeable, and isn't")
+    for statement in code.entry:
+        if isinstance(statement, Scalar) and statement.symbol not in scalars:
+            raise ProgramError(
+                f"scalars of the execute side must hold {statement.symbol!r}, "
+                f"not only {', '.join(scalars) or 'nothing'}"
+            )
