@@ -6,7 +6,6 @@ float64, rounded once; `error_bound` says how far `exact` may be from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,15 @@ _MIN_BAGS_PER_POSITION = 4
 _CHUNK_LOOKUPS = 4096
 
 
-def exact(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.float32]:
-    """Sum each bag in fp32, sequentially in index order, on one accumulator that starts at +0.0.
+def exact(
+    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
+) -> NDArray[np.float32]:
+    """Pool each bag in fp32, sequentially in index order, on one accumulator.
 
-    `out[b] = ((0 + table[i0]) + table[i1]) + ...` over the indices `i0, i1, ...` of bag `b`.
+    `out[b] = ((0 + table[i0]) + table[i1]) + ...` over the indices `i0, i1, ...` of bag `b`; with
+    weights `w0 * table[i0]`, rounded, is added. Mode mean divides this by the number of indices.
+    Mode max starts at -inf and takes the larger one: NaN if one is NaN, and +0.0 of zeros of both
+    signs.
 
     Parameters
     ----------
@@ -31,11 +35,13 @@ def exact(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.floa
         Strided tables are read as their contiguous copy.
     request : LookupRequest
         B bags.
+    mode : str
+        "sum", "mean" or "max".
 
     Returns
     -------
     float32 (B, D)
-        An empty bag is +0.0; so is a bag of -0.0 alone.
+        An empty bag is +0.0 in each mode; so is the sum of a bag of -0.0 alone.
 
     Raises
     ------
@@ -53,11 +59,13 @@ def exact(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.floa
     >>> exact(table, request).tolist()
     [[16777216.0], [0.0]]
     """
-    return _pool(table, request, np.float32, _identity)
+    return _pool(table, request, np.float32, mode)
 
 
-def true(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.float32]:
-    """Sum each bag in float64 and round once to the table's dtype.
+def true(
+    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
+) -> NDArray[np.float32]:
+    """Pool each bag in float64 and round once to the table's dtype.
 
     Parameters
     ----------
@@ -65,11 +73,13 @@ def true(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.float
         See `exact`.
     request : LookupRequest
         See `exact`.
+    mode : str
+        See `exact`.
 
     Returns
     -------
     float32 (B, D)
-        The correctly rounded sums, as far as float64 holds them.
+        The correctly rounded results, as far as float64 holds them.
 
     Raises
     ------
@@ -77,17 +87,23 @@ def true(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.float
         As `exact`.
     """
     with np.errstate(over="ignore"):
-        return _pool(table, request, np.float64, _identity).astype(np.float32)
+        return _pool(table, request, np.float64, mode).astype(np.float32)
 
 
-def error_bound(table: NDArray[np.float32], request: LookupRequest) -> NDArray[np.float64]:
-    """Bound `|exact - true|` as `n * 2^-23 * sum|x|` over the `n` rows of each bag.
+def error_bound(
+    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
+) -> NDArray[np.float64]:
+    """Bound `|exact - true|` as `n * 2^-23 * sum|w * x|` over the `n` rows of each bag.
+
+    A mean has the bound of its sum over `n`, and one rounding more. A maximum rounds nothing.
 
     Parameters
     ----------
     table : float32 (num_embeddings, D)
         See `exact`.
     request : LookupRequest
+        See `exact`.
+    mode : str
         See `exact`.
 
     Returns
@@ -101,8 +117,12 @@ def error_bound(table: NDArray[np.float32], request: LookupRequest) -> NDArray[n
         As `exact`.
     """
     lengths = np.diff(request.offsets).astype(np.float64)[:, None]
-    magnitudes = _pool(table, request, np.float64, np.abs)
+    magnitudes = _pool(table, request, np.float64, "sum", magnitudes=True)
     with np.errstate(invalid="ignore"):
+        if mode == "max":
+            return 0.0 * magnitudes
+        if mode == "mean":
+            return (lengths + 1) * 2.0**-23 * magnitudes / np.maximum(lengths, 1)
         return lengths * 2.0**-23 * magnitudes
 
 
@@ -150,26 +170,37 @@ def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     return both_nan | ((left == right) & (np.signbit(left) == np.signbit(right)))
 
 
-def _identity(rows: NDArray[Any]) -> NDArray[Any]:
-    return rows
+def larger(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """Return the larger of two floats: NaN if one is NaN, +0.0 of zeros of both signs."""
+    found = np.maximum(left, right)
+    np.copyto(found, left + right, where=(left == 0) & (right == 0))
+    return found
 
 
 def _pool(
     table: NDArray[np.float32],
     request: LookupRequest,
     accumulator: type[np.floating[Any]],
-    transform: Callable[[NDArray[Any]], NDArray[Any]],
+    mode: str,
+    *,
+    magnitudes: bool = False,
 ) -> NDArray[Any]:
-    """Sum `transform(table[i])` sequentially in each bag, position by position over all bags."""
+    """Pool each bag sequentially, position by position over all bags."""
     if table.ndim != 2:
         raise ValueError(f"table must be 2-D (num_embeddings, D), not of shape {table.shape}")
     if table.dtype != np.float32:
         raise TypeError(f"table must be of dtype float32, not {table.dtype}")
     out = np.zeros((request.num_bags, table.shape[1]), accumulator)
-    lengths = np.diff(request.offsets)
-    longest_first = np.argsort(-lengths, kind="stable")
-    starts, lengths = request.offsets[:-1][longest_first], lengths[longest_first]
-    sums = np.zeros_like(out)
+    all_lengths = np.diff(request.offsets)
+    longest_first = np.argsort(-all_lengths, kind="stable")
+    starts, lengths = request.offsets[:-1][longest_first], all_lengths[longest_first]
+    pooled = np.full_like(out, -np.inf) if mode == "max" else np.zeros_like(out)
+
+    def rows_at(places: Any) -> NDArray[Any]:
+        rows = table[request.indices[places]].astype(accumulator, copy=False)
+        if request.weights is not None:
+            rows = rows * request.weights[places].astype(accumulator)[:, None]
+        return np.abs(rows) if magnitudes else rows
 
     with np.errstate(over="ignore", invalid="ignore"):
         position = 0
@@ -177,15 +208,22 @@ def _pool(
             live = int(np.searchsorted(-lengths, -position, side="left"))
             if live < _MIN_BAGS_PER_POSITION:
                 break
-            rows = table[request.indices[starts[:live] + position]]
-            sums[:live] += transform(rows.astype(accumulator, copy=False))
+            rows = rows_at(starts[:live] + position)
+            pooled[:live] = larger(pooled[:live], rows) if mode == "max" else pooled[:live] + rows
             position += 1
         for bag in range(live):
             begin, end = int(starts[bag]) + position, int(starts[bag] + lengths[bag])
             for chunk in range(begin, end, _CHUNK_LOOKUPS):
-                rows = table[request.indices[chunk : min(chunk + _CHUNK_LOOKUPS, end)]]
-                rows = transform(rows.astype(accumulator, copy=False))
+                rows = rows_at(slice(chunk, min(chunk + _CHUNK_LOOKUPS, end)))
+                if mode == "max":
+                    for row in rows:
+                        pooled[bag] = larger(pooled[bag], row)
+                    continue
                 # accumulate, unlike add.reduce, never sums pairwise
-                sums[bag] = np.add.accumulate(np.concatenate((sums[bag, None], rows)), axis=0)[-1]
-    out[longest_first] = sums
+                rows = np.concatenate((pooled[bag, None], rows))
+                pooled[bag] = np.add.accumulate(rows, axis=0)[-1]
+        if mode == "mean":
+            pooled /= np.maximum(lengths, 1).astype(accumulator)[:, None]
+    pooled[lengths == 0] = 0
+    out[longest_first] = pooled
     return out

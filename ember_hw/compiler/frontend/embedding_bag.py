@@ -1,4 +1,4 @@
-"""`torch.nn.EmbeddingBag` of mode sum: what the host must know of it, and its loops as scf."""
+"""What the host must know of a `torch.nn.EmbeddingBag`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.context import Context
-from xdsl.dialects import arith, builtin, func, memref, scf
-from xdsl.parser import Parser
 
 from ember_hw.compiler.program import JsonValue
 
@@ -42,6 +39,12 @@ class EmbeddingBagSpec:
     size_limits : tuple of (str, int, int, int or None)
         Input, dimension, smallest and largest size, where an `ExportedProgram` was exported for
         these sizes alone. Empty for a module.
+    mode : str
+        "sum", "mean" or "max".
+    padding_idx : int or None
+        The row that no bag pools.
+    weights_name : str or None
+        The input that holds a weight of each lookup; mode sum alone has it.
     """
 
     name: str
@@ -55,6 +58,9 @@ class EmbeddingBagSpec:
     offsets_name: str | None
     weight: NDArray[np.float32] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
+    mode: str = "sum"
+    padding_idx: int | None = None
+    weights_name: str | None = None
 
     @property
     def kind(self) -> str:
@@ -62,7 +68,7 @@ class EmbeddingBagSpec:
         return "embedding_bag"
 
     def model(self) -> dict[str, JsonValue]:
-        """Return what the host has to know of the bag, as JSON values."""
+        """Return what the host has to know, as JSON values."""
         return {
             "name": self.name,
             "num_embeddings": self.num_embeddings,
@@ -73,11 +79,14 @@ class EmbeddingBagSpec:
             "input_names": list(self.input_names),
             "indices_name": self.indices_name,
             "offsets_name": self.offsets_name,
+            "weights_name": self.weights_name,
+            "mode": self.mode,
+            "padding_idx": self.padding_idx,
             "size_limits": [list(limit) for limit in self.size_limits],
             "table_names": {"tab": self.name},
         }
 
-    def tables(self) -> dict[str, NDArray[Any]]:
+    def tables(self) -> dict[str, NDArray[np.float32]]:
         """Return the table by its symbol."""
         return {"tab": self.weight}
 
@@ -93,58 +102,3 @@ def size_rule(smallest: int, largest: int | None) -> str:
     if largest is None:
         return f"at least {smallest}"
     return str(largest) if smallest == largest else f"in [{smallest}, {largest}]"
-
-
-_EB_SUM = """
-func.func @eb_sum(%off: memref<?xi64>, %idx: memref<?x{index}>, %tab: memref<?x?xf32>,
-                  %out: memref<?x?xf32>, %B: index)
-    attributes {{ember.args = ["off", "idx", "tab", "out", "B"], ember.noalias}} {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %D = memref.dim %tab, %c1 : memref<?x?xf32>
-  scf.for %b = %c0 to %B step %c1 {{
-    %b1 = arith.addi %b, %c1 : index
-    %s64 = memref.load %off[%b] : memref<?xi64>
-    %s = arith.index_cast %s64 : i64 to index
-    %e64 = memref.load %off[%b1] : memref<?xi64>
-    %e = arith.index_cast %e64 : i64 to index
-    scf.for %j = %s to %e step %c1 {{
-      %i = memref.load %idx[%j] : memref<?x{index}>
-      %r = arith.index_cast %i : {index} to index
-      scf.for %d = %c0 to %D step %c1 {{
-        %v = memref.load %tab[%r, %d] : memref<?x?xf32>
-        %a = memref.load %out[%b, %d] : memref<?x?xf32>
-        %n = arith.addf %a, %v : f32
-        memref.store %n, %out[%b, %d] : memref<?x?xf32>
-      }}
-    }}
-  }}
-  func.return
-}}
-"""
-
-
-def emit_scf(spec: EmbeddingBagSpec) -> builtin.ModuleOp:
-    """Write the bag as three nested loops over row pointers, indices and columns.
-
-    The function takes `off` (B + 1 row pointers), `idx`, `tab`, `out` (zeros on entry) and `B`;
-    `ember.args` lists these names and `ember.noalias` states that no two arguments overlap, as the
-    host allocates `out` for each call.
-
-    Parameters
-    ----------
-    spec : EmbeddingBagSpec
-        The bag.
-
-    Returns
-    -------
-    ModuleOp
-        Verified, with the one function `@eb_sum`.
-    """
-    context = Context()
-    for dialect in (builtin.Builtin, arith.Arith, func.Func, memref.MemRef, scf.Scf):
-        context.load_dialect(dialect)
-    text = _EB_SUM.format(index=f"i{spec.index_dtype.itemsize * 8}")
-    module = Parser(context, text, "<eb_sum>").parse_module()
-    module.verify()
-    return module

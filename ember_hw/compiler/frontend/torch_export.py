@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,22 @@ import torch
 from torch.export import Dim, ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
-from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec, emit_scf, size_rule
-from ember_hw.compiler.frontend.match_embedding_bag import match_embedding_bag
+from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec, size_rule
+from ember_hw.compiler.frontend.emit_operation import emit_scf
+from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
+from ember_hw.compiler.frontend.operation_spec import OperationSpec
+from ember_hw.compiler.frontend.probe_sizes import is_same, probes
+from ember_hw.compiler.frontend.sparse_inputs import (
+    has_sparse,
+    merge_parts,
+    split_examples,
+    takes_any_number,
+    with_parts,
+)
 from ember_hw.errors import CompileError, UnsupportedError
 
 # Sizes 0 and 1 are fixed by torch.export, and equal sizes may be taken for one. Any model that is a
-# plain bag exports with these, so the user's own sizes matter only to those that will be refused.
+# plain bag exports with these, so the user's own sizes matter only to those that need some.
 _FIRST_FREE_SIZE = 5
 
 
@@ -29,28 +40,30 @@ class FrontendResult:
     Attributes
     ----------
     module : ModuleOp
-        One function, `@eb_sum`, in scf.
-    spec : EmbeddingBagSpec
-        The table and how the model's inputs are called.
+        One function in scf.
+    spec : EmbeddingBagSpec or OperationSpec
+        The tables and how the model's inputs are called.
     """
 
     module: ModuleOp
-    spec: EmbeddingBagSpec
+    spec: EmbeddingBagSpec | OperationSpec
 
 
 def import_module(
     module_or_exported_program: torch.nn.Module | ExportedProgram,
     example_inputs: Sequence[Any] | torch.Tensor | None = None,
 ) -> FrontendResult:
-    """Import a model that is one `torch.nn.EmbeddingBag` of mode sum over a float32 table.
+    """Import a model that is one embedding operation over float32 rows.
 
-    A module is exported with free sizes whatever the sizes of the examples, and once more with no
-    bag and with one bag of one index, to make sure that it treats these alike.
+    That is an EmbeddingBag or an Embedding, a product of a sparse and a dense matrix, aggregation
+    over the edges of a graph, or the scores of triples. A module is exported with free sizes
+    whatever the sizes of the examples, and at several fixed sizes, small ones too, to make sure
+    that it treats these alike.
 
     Parameters
     ----------
     module_or_exported_program : torch.nn.Module or torch.export.ExportedProgram
-        The model: 1-D indices with offsets, or 2-D indices; int32 or int64.
+        The model.
     example_inputs : sequence of tensors or arrays, or one tensor
         A call of the module. Only ranks and dtypes count, values are not read. Not needed, and not
         read, for an exported program.
@@ -58,12 +71,12 @@ def import_module(
     Returns
     -------
     FrontendResult
-        The scf module and the bag's `EmbeddingBagSpec`.
+        The scf module and the operation's spec.
 
     Raises
     ------
     UnsupportedError
-        The model holds something else than such a bag; the message names the torch node.
+        The model holds something else; the message names the torch node.
     CompileError
         torch can't export the module, or an input is not used.
     TypeError
@@ -79,7 +92,7 @@ def import_module(
     """
     model: Any = module_or_exported_program
     if isinstance(model, ExportedProgram):
-        spec = match_embedding_bag(model)
+        spec = import_graph(model).spec
     elif isinstance(model, torch.nn.Module):
         spec = _import_torch_module(model, _as_tensors(example_inputs))
     else:
@@ -114,7 +127,21 @@ def _copy_example(position: int, value: Any) -> torch.Tensor | None:
     )
 
 
-def _import_torch_module(module: torch.nn.Module, examples: tuple[Any, ...]) -> EmbeddingBagSpec:
+def _import_torch_module(
+    module: torch.nn.Module, examples: tuple[Any, ...]
+) -> EmbeddingBagSpec | OperationSpec:
+    if has_sparse(examples):
+        graph = _import_plain(with_parts(module, examples), split_examples(examples), module)
+        assert isinstance(graph.spec, OperationSpec)
+        return merge_parts(module, examples, graph.spec)
+    return _import_plain(module, examples, module).spec
+
+
+def _import_plain(
+    module: torch.nn.Module, examples: tuple[Any, ...], named: torch.nn.Module
+) -> ImportedGraph:
+    """Import a module whose inputs are dense; messages name the other one."""
+    name = type(named).__name__
     sizes = count(_FIRST_FREE_SIZE)
     try:
         program = _export(module, _resized(examples, sizes), free_sizes=True)
@@ -123,19 +150,33 @@ def _import_torch_module(module: torch.nn.Module, examples: tuple[Any, ...]) -> 
         # the name of the node that does so.
         try:
             program = _export(module, examples, free_sizes=True)
+        except UnsupportedError:
+            raise
         except Exception as error:
             raise CompileError(
-                f"{type(module).__name__} must be a module that torch.export can export with "
+                f"{name} must be a module that torch.export can export with "
                 f"example_inputs, not fail with {type(error).__name__}: {error}"
             ) from error
-    spec = match_embedding_bag(program)
-    for name, dimension, smallest, largest in spec.size_limits:
-        raise UnsupportedError(
-            f"{type(module).__name__} must take inputs of any size, not need {name}.shape"
-            f"[{dimension}] to be {size_rule(smallest, largest)}"
-        )
-    _probe_small_sizes(module, examples, spec)
-    return spec
+    graph = import_graph(program)
+    for input_name, dimension, smallest, largest in graph.spec.size_limits:
+        if (input_name, dimension) not in _may_be_fixed(graph):
+            raise UnsupportedError(
+                f"{name} must take inputs of any size, not need {input_name}.shape"
+                f"[{dimension}] to be {size_rule(smallest, largest)}"
+            )
+    _probe(module, examples, graph, name)
+    return graph
+
+
+def _may_be_fixed(graph: ImportedGraph) -> set[tuple[str, int]]:
+    """List the sizes that a module may fix: columns of a matrix, rows that it tells apart."""
+    if isinstance(graph.spec, EmbeddingBagSpec):
+        return set()
+    return {
+        (source.name, 0 if source.row is not None else 1)
+        for role, source in graph.spec.sources.items()
+        if source.row is not None or role in graph.operation.tables
+    }
 
 
 def _resized(examples: tuple[Any, ...], sizes: Iterator[int]) -> tuple[Any, ...]:
@@ -155,51 +196,44 @@ def _export(
         dict.fromkeys(range(value.ndim), Dim.AUTO) if isinstance(value, torch.Tensor) else None
         for value in examples
     )
-    with warnings.catch_warnings():
-        # torch warns of its own deprecated internals
-        warnings.simplefilter("ignore", FutureWarning)
-        return torch.export.export(
-            module, examples, dynamic_shapes=dynamic_shapes if free_sizes else None
-        )
+    shapes: Any = (dynamic_shapes,) if takes_any_number(module) else dynamic_shapes
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    was_disabled = logger.disabled
+    logger.disabled = True  # a failure is raised, and not always one
+    try:
+        with warnings.catch_warnings():
+            # torch warns of its own deprecated internals
+            warnings.simplefilter("ignore", FutureWarning)
+            return torch.export.export(
+                module, examples, dynamic_shapes=shapes if free_sizes else None
+            )
+    finally:
+        logger.disabled = was_disabled
 
 
-def _probe_small_sizes(
-    module: torch.nn.Module, examples: tuple[Any, ...], spec: EmbeddingBagSpec
+def _probe(
+    module: torch.nn.Module, examples: tuple[Any, ...], graph: ImportedGraph, name: str
 ) -> None:
-    """Make sure that the module is the same bag for no bag, and for one bag of one index.
-
-    Free sizes start at 2 for torch.export, so that a module which branches on fewer would slip
-    through.
-    """
-    for num_bags in (0, 1):
-        if spec.two_dimensional:
-            shapes = {spec.indices_name: (num_bags, 1)}
-        else:
-            num_offsets = num_bags + int(spec.include_last_offset)
-            shapes = {spec.indices_name: (num_bags,), spec.offsets_name: (num_offsets,)}
-        remaining = iter(spec.input_names)
-        small = tuple(
-            value.new_zeros(shapes[next(remaining)]) if isinstance(value, torch.Tensor) else value
-            for value in examples
+    """Make sure that the module is the same operation at other sizes, none and one among them."""
+    names = iter(graph.spec.input_names)
+    of_examples = [next(names) if isinstance(value, torch.Tensor) else None for value in examples]
+    shapes = {
+        input_name: tuple(value.shape)
+        for input_name, value in zip(of_examples, examples, strict=True)
+        if input_name is not None
+    }
+    for title, sizes in probes(graph, shapes):
+        tried = tuple(
+            value if input_name is None else value.new_zeros(sizes[input_name])
+            for input_name, value in zip(of_examples, examples, strict=True)
         )
         rule = (
-            f"{type(module).__name__} must be the same bag for any number of bags, not another "
-            f"model for {num_bags}"
+            f"{name} must be the same operation at any sizes of its inputs, not another model at "
+            f"{title}"
         )
         try:
-            found = match_embedding_bag(_export(module, small, free_sizes=False))
+            found = import_graph(_export(module, tried, free_sizes=False))
         except Exception as error:
             raise UnsupportedError(f"{rule}: {error}") from error
-        if _identity(found) != _identity(spec):
+        if not is_same(graph, found):
             raise UnsupportedError(rule)
-
-
-def _identity(spec: EmbeddingBagSpec) -> tuple[object, ...]:
-    return (
-        spec.name,
-        spec.indices_name,
-        spec.offsets_name,
-        spec.index_dtype,
-        spec.include_last_offset,
-        spec.two_dimensional,
-    )

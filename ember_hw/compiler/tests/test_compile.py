@@ -58,6 +58,9 @@ def test_program_holds_the_model_and_its_table() -> None:
         "input_names": ["input", "offsets"],
         "indices_name": "input",
         "offsets_name": "offsets",
+        "weights_name": None,
+        "mode": "sum",
+        "padding_idx": None,
         "size_limits": [],
         "table_names": {"tab": "weight"},
     }

@@ -17,7 +17,13 @@ __all__ = ["BINDINGS", "Binding", "Output", "Request", "binding_of"]
 
 #: Module of each kind. Imported when a program of the kind is first used.
 BINDINGS: dict[str, str] = {
+    "aggregation": "ember_hw.host.bindings.aggregation",
+    "embedding": "ember_hw.host.bindings.embedding",
     "embedding_bag": "ember_hw.host.bindings.embedding_bag",
+    "function": "ember_hw.host.bindings.function",
+    "fusedmm": "ember_hw.host.bindings.fusedmm",
+    "scores": "ember_hw.host.bindings.scores",
+    "spmm": "ember_hw.host.bindings.spmm",
 }
 
 

@@ -1,6 +1,7 @@
 """The binding of embedding bags: indices and offsets become row pointers, pooled rows come back.
 
-The function is `out[b, d] = sum of tab[idx[j], d] for j in off[b] .. off[b + 1]`, with `B` bags;
+The function is `out[b, d] = sum of psw[j] * tab[idx[j], d] for j in off[b] .. off[b + 1]`, with `B`
+bags; without `psw` where lookups have no weights, and with the mean or the maximum for the sum.
 `ember_hw.host.request` holds the rules.
 """
 
@@ -19,8 +20,9 @@ from ember_hw.host.bindings.request import Output, Request
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
 
-#: Symbols of the function's arguments: row pointers, indices, table, pooled rows, number of bags.
-OFFSETS, INDICES, TABLE, POOLED, NUM_BAGS = "off", "idx", "tab", "out", "B"
+#: Symbols of the function's arguments: row pointers, indices, weights of lookups, table, pooled
+#: rows, number of bags.
+OFFSETS, INDICES, WEIGHTS, TABLE, POOLED, NUM_BAGS = "off", "idx", "psw", "tab", "out", "B"
 
 
 def check(program: Program) -> None:
@@ -49,8 +51,8 @@ def lookup_request(program: Program, inputs: Any) -> LookupRequest:
     program : Program
         Says what its inputs are.
     inputs : sequence or mapping
-        Indices and offsets, in the order of the module's arguments or by their names. Offsets may
-        be left out where the indices are 2-D.
+        Indices, offsets and weights, in the order of the module's arguments or by their names.
+        Offsets may be left out where the indices are 2-D.
 
     Raises
     ------
@@ -62,13 +64,18 @@ def lookup_request(program: Program, inputs: Any) -> LookupRequest:
         As `normalise_request`.
     """
     model: Mapping[str, Any] = program.model
-    given = named_inputs(program, inputs, needed=[model["indices_name"]])
+    weights_name = model.get("weights_name")
+    needed = [name for name in (model["indices_name"], weights_name) if name is not None]
+    given = named_inputs(program, inputs, needed=needed)
     check_sizes(model.get("size_limits", ()), given)
     return normalise_request(
         given[model["indices_name"]],
         given.get(model["offsets_name"]),
         num_embeddings=model["num_embeddings"],
         include_last_offset=model["include_last_offset"],
+        per_sample_weights=given[weights_name] if weights_name else None,
+        padding_idx=model.get("padding_idx"),
+        mode=model.get("mode", "sum"),
         table_name=model["name"],
     )
 
@@ -103,19 +110,25 @@ def bind(program: Program, lookup: LookupRequest, *, as_torch: bool = False) -> 
 
         return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
 
+    arrays: dict[str, NDArray[Any]] = {
+        OFFSETS: lookup.offsets,
+        INDICES: lookup.indices.astype(np.dtype(model["index_dtype"]), copy=False),
+    }
+    if lookup.weights is not None:
+        arrays[WEIGHTS] = lookup.weights
+    start = -np.inf if model.get("mode") == "max" else 0.0
     return Request(
-        arrays={
-            OFFSETS: lookup.offsets,
-            INDICES: lookup.indices.astype(np.dtype(model["index_dtype"]), copy=False),
-        },
+        arrays=arrays,
         scalars={NUM_BAGS: lookup.num_bags},
-        outputs={POOLED: Output((lookup.num_bags, model["embedding_dim"]))},
+        outputs={POOLED: Output((lookup.num_bags, model["embedding_dim"]), start)},
         lookups=int(lookup.offsets[-1]),
         finish=finish,
         rows={TABLE: lookup.indices},
+        gathered=int(lookup.offsets[-1]),
     )
 
 
 def reference(program: Program, inputs: Any) -> NDArray[np.float32]:
-    """Return the pooled rows, summed in NumPy in the program's order."""
-    return exact(program.tables[TABLE], lookup_request(program, inputs))
+    """Return the pooled rows, pooled in NumPy in the program's order."""
+    mode = str(program.model.get("mode", "sum"))
+    return exact(program.tables[TABLE], lookup_request(program, inputs), mode)

@@ -41,6 +41,74 @@ def test_exact_is_the_scalar_loop_bit_for_bit(case: Case):
     )
 
 
+def _scalar_pool(table, request: LookupRequest, mode: str) -> np.ndarray:
+    """The definition of every mode, one Python float at a time."""
+    out = np.zeros((request.num_bags, table.shape[1]), np.float32)
+    with np.errstate(all="ignore"):
+        for bag, column in np.ndindex(out.shape):
+            value = np.float32(-np.inf if mode == "max" else 0.0)
+            places = range(request.offsets[bag], request.offsets[bag + 1])
+            for j in places:
+                row = table[request.indices[j], column]
+                if request.weights is not None:
+                    row = request.weights[j] * row
+                if mode != "max":
+                    value = value + row
+                elif np.isnan(value) or np.isnan(row):
+                    value = np.float32(np.nan)
+                elif row > value or (row == value and not np.signbit(row)):
+                    value = row
+            if mode == "mean" and places:
+                value = value / np.float32(len(places))
+            out[bag, column] = value if places else 0.0
+    return out
+
+
+@pytest.mark.parametrize("mode", ["mean", "max"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_mode_is_its_scalar_loop_bit_for_bit(case: Case, mode: str):
+    if case.large:
+        pytest.skip("a Python step for each element")
+    table, request = case.table(), case.request()
+    assert bit_equal(exact(table, request, mode), _scalar_pool(table, request, mode))
+    bound = error_bound(table, request, mode)
+    finite = np.isfinite(bound)
+    found = exact(table, request, mode)[finite].astype(np.float64)
+    assert (np.abs(found - true(table, request, mode)[finite]) <= bound[finite]).all()
+
+
+def test_weights_multiply_rows_before_they_are_added():
+    random = np.random.default_rng(3)
+    table = random.standard_normal((5, 3)).astype(np.float32)
+    request = normalise_request(
+        random.integers(0, 5, 9),
+        np.array([0, 0, 2]),
+        num_embeddings=5,
+        per_sample_weights=random.standard_normal(9).astype(np.float32),
+    )
+    assert bit_equal(exact(table, request), _scalar_pool(table, request, "sum"))
+    difference = np.abs(exact(table, request).astype(np.float64) - true(table, request))
+    assert (difference <= error_bound(table, request)).all()
+
+
+def test_weight_zero_of_a_row_that_is_not_finite_gives_nan():
+    table = np.array([[np.inf], [1.0]], np.float32)
+    request = normalise_request(
+        np.array([0, 1]),
+        np.array([0]),
+        num_embeddings=2,
+        per_sample_weights=np.array([0.0, 1.0], np.float32),
+    )
+    assert np.isnan(exact(table, request)).all()
+
+
+def test_maximum_of_zeros_of_both_signs_is_positive():
+    table = np.array([[0.0], [-0.0]], np.float32)
+    for order in ([0, 1], [1, 0]):
+        pooled = exact(table, _request([2], order, 2), "max")
+        assert bit_equal(pooled, np.zeros((1, 1), np.float32))
+
+
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_exact_does_not_depend_on_its_chunk(monkeypatch, chunk):
     case = next(case for case in CASES if case.name == "lengths_mixed")

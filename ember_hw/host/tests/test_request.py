@@ -255,36 +255,67 @@ def test_negative_num_embeddings_is_refused():
     [
         ({"mode": "avg"}, ValueError, "mode must be 'sum', 'mean' or 'max', not 'avg'"),
         (
-            {"mode": "mean"},
-            NotImplementedError,
-            "mode must be 'sum', the only supported one, not 'mean'",
-        ),
-        (
-            {"mode": "max"},
-            NotImplementedError,
-            "mode must be 'sum', the only supported one, not 'max'",
-        ),
-        (
             {"mode": "max", "per_sample_weights": np.ones(2, np.float32)},
             NotImplementedError,
             "mode must be 'sum' with per_sample_weights, not 'max'",
         ),
         (
-            {"per_sample_weights": np.ones(2, np.float32)},
-            NotImplementedError,
-            "per_sample_weights must be None, as weights are not supported, not ndarray",
+            {"per_sample_weights": np.ones(2)},
+            TypeError,
+            "per_sample_weights must be of dtype float32, not float64; nothing is cast",
         ),
         (
-            {"padding_idx": 0},
-            NotImplementedError,
-            "padding_idx must be None, as padding is not supported, not 0; leave the padding out "
-            "of indices",
+            {"per_sample_weights": np.ones(3, np.float32)},
+            ValueError,
+            "per_sample_weights must be of shape (2,), not (3,)",
         ),
     ],
 )
-def test_what_is_not_supported_is_refused(options, error, text):
+def test_options_that_do_not_fit_are_refused(options, error, text):
     with _refuses(error, f"{text} (table 'user')"):
         _request(_ints(1, 2), _ints(0), **options)
+
+
+@pytest.mark.parametrize("padding_idx", [-11, 10])
+def test_padding_outside_the_table_is_refused(padding_idx):
+    text = (
+        "padding_idx must be in [-10, 10), the rows of table 'user' counted from either end, "
+        f"not {padding_idx}"
+    )
+    with _refuses(ValueError, text):
+        _request(_ints(1, 2), _ints(0), padding_idx=padding_idx)
+
+
+@pytest.mark.parametrize("padding_idx", [3, -7])
+def test_padding_is_taken_out_of_bags(padding_idx):
+    weights = np.arange(6, dtype=np.float32)
+    request = _request(
+        _ints(3, 1, 3, 3, 2, 3),
+        _ints(0, 2, 4, 4),
+        padding_idx=padding_idx,
+        per_sample_weights=weights,
+    )
+    assert request.indices.tolist() == [1, 2]
+    assert request.offsets.tolist() == [0, 1, 1, 1, 2]
+    assert request.weights is not None
+    assert request.weights.tolist() == [1.0, 4.0]
+
+
+def test_padding_of_trailing_indices_changes_no_bag():
+    request = _request(_ints(1, 3, 2, 3), _ints(0, 2), include_last_offset=True, padding_idx=3)
+    assert request.offsets.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_all_modes_are_taken(mode):
+    assert _request(_ints(1, 2), _ints(0), mode=mode).weights is None
+
+
+def test_weights_of_two_dimensional_indices_have_their_shape():
+    weights = np.arange(4, dtype=np.float32).reshape(2, 2).T
+    request = _request(_ints(1, 2, 3, 4).reshape(2, 2), per_sample_weights=weights)
+    assert request.weights is not None
+    assert request.weights.tolist() == [0.0, 2.0, 1.0, 3.0]
 
 
 def test_the_call_after_a_refused_one_is_right():

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr,
 from xdsl.ir import Block, SSAValue
 
 from ember_hw.compiler.frontend import EmbeddingBagSpec, embedding_bag
-from ember_hw.compiler.frontend.embedding_bag import emit_scf
+from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import SMALL_CASES, Case
 

@@ -237,8 +237,9 @@ def test_module_that_is_another_for_few_bags_is_refused(special):
     module = models.BranchesOn(lambda n: n == special)
     line = models.BranchesOn.forward.__code__.co_firstlineno + 2
     text = (
-        f"BranchesOn must be the same bag for any number of bags, not another model for {special}: "
-        f"offsets must be another input than indices, not ends too, in node 'embedding_bag' "
+        f"BranchesOn must be the same operation at any sizes of its inputs, not another model at "
+        f"sizes of {special}: offsets must be another input than indices, not ends too, in node "
+        f"'embedding_bag' "
         f"(aten.embedding_bag.padding_idx) at {models.FILE}:{line}"
     )
     with _refuses(UnsupportedError, text):
@@ -255,7 +256,10 @@ class _OtherTableForOne(models.Wrapped):
 
 
 def test_module_with_another_table_for_one_bag_is_refused():
-    text = "_OtherTableForOne must be the same bag for any number of bags, not another model for 1"
+    text = (
+        "_OtherTableForOne must be the same operation at any sizes of its inputs, not another "
+        "model at sizes of 1"
+    )
     with _refuses(UnsupportedError, text):
         import_module(_OtherTableForOne(), (IDS, ENDS))
 

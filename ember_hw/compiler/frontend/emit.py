@@ -1,0 +1,204 @@
+"""Writes operations as CSR-shaped loops in scf.
+
+Each function lists its arguments in `ember.args` and states by `ember.noalias` that no two overlap,
+as the host allocates what is written for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, func, math, memref, scf
+from xdsl.parser import Parser
+
+__all__ = [
+    "MATRIX",
+    "POINTERS",
+    "VECTOR",
+    "emit_embedding",
+    "emit_pooling",
+    "index_type",
+    "parse_function",
+]
+
+MATRIX = "memref<?x?xf32>"
+VECTOR = "memref<?xf32>"
+POINTERS = "memref<?xi64>"
+
+
+def index_type(dtype: str) -> str:
+    """Name the IR type of an index dtype.
+
+    Examples
+    --------
+    >>> index_type("int32")
+    'i32'
+    """
+    return f"i{dtype.removeprefix('int')}"
+
+
+def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) -> builtin.ModuleOp:
+    """Make a module of one function, and verify it.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    parameters : sequence of (str, str)
+        Symbol and type of each argument.
+    body : str
+        Its ops, without the return. `%c0`, `%c1` and `%f0` are there.
+    """
+    context = Context()
+    for dialect in (
+        builtin.Builtin,
+        arith.Arith,
+        func.Func,
+        math.Math,
+        memref.MemRef,
+        scf.Scf,
+    ):
+        context.load_dialect(dialect)
+    formals = ", ".join(f"%{symbol}: {type_}" for symbol, type_ in parameters)
+    symbols = ", ".join(f'"{symbol}"' for symbol, _ in parameters)
+    constants = {
+        "%c0": "%c0 = arith.constant 0 : index",
+        "%c1": "%c1 = arith.constant 1 : index",
+        "%f0": "%f0 = arith.constant 0.0 : f32",
+    }
+    used = "\n".join(text for value, text in constants.items() if value in body)
+    text = (
+        f"func.func @{name}({formals}) attributes {{ember.args = [{symbols}], ember.noalias}} {{\n"
+        f"{used}\n{body}\nfunc.return\n}}\n"
+    )
+    module = Parser(context, text, f"<{name}>").parse_module()
+    module.verify()
+    return module
+
+
+_POOLING = """
+  %D = memref.dim %tab, %c1 : memref<?x?xf32>
+  scf.for %b = %c0 to %B step %c1 {{
+    %b1 = arith.addi %b, %c1 : index
+    %s64 = memref.load %off[%b] : memref<?xi64>
+    %s = arith.index_cast %s64 : i64 to index
+    %e64 = memref.load %off[%b1] : memref<?xi64>
+    %e = arith.index_cast %e64 : i64 to index
+    scf.for %j = %s to %e step %c1 {{
+      %i = memref.load %idx[%j] : memref<?x{index}>
+      %r = arith.index_cast %i : {index} to index
+      {weight}
+      scf.for %d = %c0 to %D step %c1 {{
+        %{value} = memref.load %tab[%r, %d] : memref<?x?xf32>
+        %a = memref.load %out[%b, %d] : memref<?x?xf32>
+        {scale}
+        %n = arith.{accumulate} %a, %v : f32
+        memref.store %n, %out[%b, %d] : memref<?x?xf32>
+      }}
+    }}
+    {tail}
+  }}
+"""
+
+_DIVIDE = """
+    %len = arith.subi %e, %s : index
+    %l1 = arith.maxsi %len, %c1 : index
+    %li = arith.index_cast %l1 : index to i64
+    %lf = arith.sitofp %li : i64 to f32
+    scf.for %d = %c0 to %D step %c1 {
+      %a = memref.load %out[%b, %d] : memref<?x?xf32>
+      %q = arith.divf %a, %lf : f32
+      memref.store %q, %out[%b, %d] : memref<?x?xf32>
+    }
+"""
+
+_FILL = """
+    %empty = arith.cmpi eq, %s, %e : index
+    scf.if %empty {
+      scf.for %d = %c0 to %D step %c1 {
+        memref.store %f0, %out[%b, %d] : memref<?x?xf32>
+      }
+    }
+"""
+
+_MODES: Mapping[str, Mapping[str, str]] = {
+    "sum": {"accumulate": "addf", "tail": ""},
+    "mean": {"accumulate": "addf", "tail": _DIVIDE},
+    "max": {"accumulate": "maximumf", "tail": _FILL},
+}
+
+
+def emit_pooling(name: str, mode: str, dtype: str, *, weighted: bool) -> builtin.ModuleOp:
+    """Write a pooled lookup: an embedding bag, SpMM, the aggregation of a graph's neighbours.
+
+    The function takes `off` (B + 1 row pointers), `idx`, `psw` where the lookups have weights,
+    `tab`, `out` and `B`. On entry `out` holds zeros, for mode max -inf.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    mode : str
+        sum: ``out[b] += tab[idx[j]]`` in the order of j. mean: that, divided by the number of
+        lookups. max: ``out[b] = max(out[b], tab[idx[j]])``, NaN if one is NaN. Empty bags are zeros
+        in each.
+    dtype : str
+        int32 or int64, of `idx`.
+    weighted : bool
+        Whether ``psw[j] * tab[idx[j]]`` stands for ``tab[idx[j]]``, rounded once more.
+    """
+    index = index_type(dtype)
+    body = _POOLING.format(
+        index=index,
+        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
+        value="x" if weighted else "v",
+        scale="%v = arith.mulf %w, %x : f32" if weighted else "",
+        **_MODES[mode],
+    )
+    weights = [("psw", VECTOR)] if weighted else []
+    return parse_function(
+        name,
+        [
+            ("off", POINTERS),
+            ("idx", f"memref<?x{index}>"),
+            *weights,
+            ("tab", MATRIX),
+            ("out", MATRIX),
+            ("B", "index"),
+        ],
+        body,
+    )
+
+
+_EMBEDDING = """
+  %D = memref.dim %tab, %c1 : memref<?x?xf32>
+  scf.for %j = %c0 to %N step %c1 {{
+    %i = memref.load %idx[%j] : memref<?x{index}>
+    %r = arith.index_cast %i : {index} to index
+    scf.for %d = %c0 to %D step %c1 {{
+      %v = memref.load %tab[%r, %d] : memref<?x?xf32>
+      memref.store %v, %out[%j, %d] : memref<?x?xf32>
+    }}
+  }}
+"""
+
+
+def emit_embedding(dtype: str) -> builtin.ModuleOp:
+    """Write a plain lookup, ``out[j] = tab[idx[j]]``, as `@embedding`.
+
+    The function takes `idx`, `tab`, `out` and `N`, the number of lookups.
+
+    Parameters
+    ----------
+    dtype : str
+        int32 or int64, of `idx`.
+    """
+    index = index_type(dtype)
+    parameters = [
+        ("idx", f"memref<?x{index}>"),
+        ("tab", MATRIX),
+        ("out", MATRIX),
+        ("N", "index"),
+    ]
+    return parse_function("embedding", parameters, _EMBEDDING.format(index=index))

@@ -1,0 +1,53 @@
+"""Writes the operation that a spec describes as one scf function."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
+from ember_hw.compiler.frontend.emit import emit_embedding, emit_pooling
+from ember_hw.compiler.frontend.emit_fusedmm import emit_fusedmm
+from ember_hw.compiler.frontend.emit_scores import emit_scores
+from ember_hw.compiler.frontend.operation_spec import FUSEDMM_SYMBOLS, OperationSpec, score_table
+
+__all__ = ["emit_scf"]
+
+
+def emit_scf(spec: EmbeddingBagSpec | OperationSpec) -> ModuleOp:
+    """Write an operation as loops over row pointers, indices and columns.
+
+    Parameters
+    ----------
+    spec : EmbeddingBagSpec or OperationSpec
+        The operation.
+
+    Returns
+    -------
+    ModuleOp
+        Verified, with one function.
+    """
+    if isinstance(spec, EmbeddingBagSpec):
+        weighted = spec.weights_name is not None
+        name = f"eb_{spec.mode}{'_weighted' if weighted else ''}"
+        return emit_pooling(name, spec.mode, spec.index_dtype.name, weighted=weighted)
+    facts = spec.facts
+    match spec.kind:
+        case "embedding":
+            return emit_embedding(facts["index_dtype"])
+        case "spmm":
+            return emit_pooling("spmm", "sum", facts["index_dtype"], weighted=True)
+        case "aggregation":
+            weighted = "weights" in spec.sources
+            name = f"aggregate_{facts['mode']}{'_weighted' if weighted else ''}"
+            return emit_pooling(name, facts["mode"], facts["source_dtype"], weighted=weighted)
+        case "fusedmm":
+            same = facts["same"]
+            names = {role: FUSEDMM_SYMBOLS[same.get(role, role)] for role in FUSEDMM_SYMBOLS}
+            dtype = facts["index_dtype" if facts.get("layout") == "parts" else "source_dtype"]
+            return emit_fusedmm(dtype, facts["nonlinearity"], names)
+        case kind:
+            assert kind == "scores", kind
+            symbols = {
+                (table, parts): score_table(table, parts) for table, _, _, parts in facts["leaves"]
+            }
+            return emit_scores(facts, symbols)

@@ -1,0 +1,89 @@
+"""Takes operations out of a graph: what is left calls the accelerator for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
+from ember_hw.compiler.frontend.import_graph import bag_spec
+from ember_hw.compiler.frontend.operation import Operation
+from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
+
+__all__ = ["replace_operation", "roles_of_caller", "spec_of"]
+
+
+def roles_of_caller(operation: Operation, weights: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the roles whose values a call brings, in order; roles of one node are one.
+
+    Parameters
+    ----------
+    operation : Operation
+        The operation.
+    weights : mapping
+        Its roles whose values stay from call to call.
+    """
+    seen: dict[torch.fx.Node, str] = {}
+    for role, node in operation.inputs.items():
+        if role not in weights and not any(operation.inputs[other] is node for other in weights):
+            seen.setdefault(node, role)
+    if operation.kind == "fusedmm":
+        return tuple(seen.values())
+    return tuple(role for role in operation.inputs if role not in weights)
+
+
+def spec_of(
+    operation: Operation, weights: Mapping[str, tuple[str, NDArray[np.float32]]]
+) -> EmbeddingBagSpec | OperationSpec:
+    """Return the spec of an operation in a graph. Its inputs are called by their roles.
+
+    Parameters
+    ----------
+    operation : Operation
+        What `find_operations` found.
+    weights : mapping of str to (str, float32 (R, D))
+        Roles whose values stay from call to call: name and value.
+    """
+    names = roles_of_caller(operation, weights)
+    sources = {role: Source(role) for role in names}
+    if operation.kind == "embedding_bag":
+        return bag_spec(operation, input_names=names, sources=sources, weight=weights["weight"])
+    return make_spec(
+        operation,
+        name=" ".join(dict.fromkeys(name for name, _ in weights.values())) or operation.kind,
+        input_names=names,
+        sources=sources,
+        weights=weights,
+    )
+
+
+def replace_operation(
+    graph: torch.fx.Graph, operation: Operation, call: Callable[..., Any]
+) -> torch.fx.Node:
+    """Let a graph call a function where it computed an operation.
+
+    The caller erases what is dead then (`Graph.eliminate_dead_code`).
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        Holds the operation; changed in place.
+    operation : Operation
+        What `find_operations` found in it.
+    call : callable
+        Takes the operation's inputs, in the order of `Operation.inputs`, and returns its output.
+
+    Returns
+    -------
+    Node
+        The new call.
+    """
+    with graph.inserting_after(operation.output):
+        node = graph.call_function(call, tuple(operation.inputs.values()))
+    node.meta = dict(operation.output.meta)
+    operation.output.replace_all_uses_with(node)
+    return node

@@ -1,0 +1,328 @@
+# pyright: basic
+"""Models of every op class, and what it takes to run what the front end makes of them at scf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch._dynamo.backends.common import aot_autograd
+from xdsl.dialects.func import FuncOp
+
+from ember_hw.compiler.frontend import Findings, Operation, find_operations, import_module
+from ember_hw.compiler.frontend.emit_operation import emit_scf
+from ember_hw.compiler.frontend.partition import roles_of_caller, spec_of
+from ember_hw.compiler.interpreters import interpret
+from ember_hw.host.bindings import binding_of
+from ember_hw.host.reference import bit_equal
+
+spmm = torch.ops.ember_hw.spmm
+fusedmm = torch.ops.ember_hw.fusedmm
+
+
+class Model(nn.Module):
+    """A function of a module with tables and the inputs."""
+
+    def __init__(self, function: Callable[..., torch.Tensor], columns: int, seed: int = 0) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.function = function
+        self.entities = nn.Embedding(ROWS, columns)
+        self.relations = nn.Embedding(3, columns)
+        self.weight = nn.Parameter(torch.randn(ROWS, columns))
+
+    def forward(self, a, b=None, c=None, d=None):
+        given = [value for value in (a, b, c, d) if value is not None]
+        return self.function(self, *given)
+
+
+#: Rows of tables and nodes of graphs.
+ROWS = 7
+
+
+@dataclass(frozen=True)
+class OpCase:
+    """A model of one operation.
+
+    Attributes
+    ----------
+    name : str
+        Of the test.
+    kind : str
+        Op class that it is.
+    function : callable
+        What the model computes.
+    inputs : callable of (random, columns, size)
+        Inputs of a call, as NumPy arrays; `size` is the number of lookups, edges or triples.
+    columns : int
+        The columns must be a multiple of it.
+    exact : bool
+        Whether every level gives the same bits: without exp.
+    """
+
+    name: str
+    kind: str
+    function: Callable[..., torch.Tensor]
+    inputs: Callable[[np.random.Generator, int, int], tuple[np.ndarray, ...]]
+    columns: int = 1
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _bags(random, columns, size):
+    ends = np.sort(random.integers(0, size + 1, 4)) if size else np.zeros(4, np.int64)
+    return random.integers(0, ROWS, size), np.concatenate(([0], ends))
+
+
+def _weighted(random, columns, size):
+    indices, offsets = _bags(random, columns, size)
+    return indices, offsets, random.standard_normal(size).astype(np.float32)
+
+
+def _bag(mode: str, **options: Any):
+    def function(model, indices, offsets=None, weights=None):
+        return nn.functional.embedding_bag(
+            indices,
+            model.weight,
+            offsets,
+            mode=mode,
+            per_sample_weights=weights,
+            **options,
+        )
+
+    return function
+
+
+def _matrix(random, columns, size):
+    return (random.integers(0, ROWS, (3, max(size, 1))),)
+
+
+def _edges(random, columns, size):
+    dense = random.standard_normal((ROWS, columns)).astype(np.float32)
+    # The last node has no edge.
+    return dense, random.integers(0, ROWS, size), random.integers(0, ROWS - 1, size)
+
+
+def _weighted_edges(random, columns, size):
+    dense, source, target = _edges(random, columns, size)
+    return dense, np.stack([source, target]), random.standard_normal(size).astype(np.float32)
+
+
+def _csr(random, columns, size):
+    dense, source, target = _edges(random, columns, size)
+    crow = np.concatenate(([0], np.cumsum(np.bincount(target, minlength=ROWS))))
+    return crow, source, random.standard_normal(size).astype(np.float32), dense
+
+
+def _own_edges(random, columns, size):
+    return _edges(random, columns, size)[1:]
+
+
+def _triples(random, columns, size):
+    entities, relations = random.integers(0, ROWS, (2, size)), random.integers(0, 3, size)
+    return entities[0], relations, entities[1]
+
+
+def _scatter(reduce: str):
+    def function(model, x, source, target):
+        index = target.unsqueeze(-1).expand(-1, x.shape[1])
+        out = torch.zeros(ROWS, x.shape[1])
+        return out.scatter_reduce(0, index, x[source], reduce, include_self=False)
+
+    return function
+
+
+def _fused(nonlinearity):
+    def function(model, x, source, target):
+        ends, others = x[target], x.index_select(0, source)
+        score = nonlinearity((ends * others).sum(-1, keepdim=True))
+        return torch.zeros_like(x).index_add(0, target, score * others)
+
+    return function
+
+
+def _two_matrices(model, x, source, target):
+    score = torch.relu((model.weight[target] * x[source]).sum(-1)).unsqueeze(-1)
+    return torch.zeros_like(x).index_add(0, target, score * x[source])
+
+
+def _complex(model, heads, relations, tails):
+    (a, b), (c, d), (e, f) = (
+        table(index).chunk(2, -1)
+        for table, index in (
+            (model.entities, heads),
+            (model.relations, relations),
+            (model.entities, tails),
+        )
+    )
+    return (a * c * e + b * c * f + a * d * f - b * d * e).sum(-1)
+
+
+def _transe(norm: int):
+    def function(model, heads, relations, tails):
+        distance = model.entities(heads) + model.relations(relations) - model.entities(tails)
+        return -torch.norm(distance, p=norm, dim=-1)
+
+    return function
+
+
+CASES = (
+    *(OpCase(f"bag_{mode}", "embedding_bag", _bag(mode), _bags) for mode in ("sum", "mean", "max")),
+    *(
+        OpCase(f"bag_{mode}_padding", "embedding_bag", _bag(mode, padding_idx=2), _bags)
+        for mode in ("sum", "mean", "max")
+    ),
+    *(
+        OpCase(f"bag_{mode}_matrix", "embedding_bag", _bag(mode, padding_idx=-1), _matrix)
+        for mode in ("sum", "mean", "max")
+    ),
+    OpCase("bag_weighted", "embedding_bag", _bag("sum", padding_idx=0), _weighted),
+    OpCase("embedding", "embedding", lambda m, i: m.entities(i), _matrix),
+    OpCase("embedding_padding", "embedding", lambda m, i: _padded(m, i), _matrix),
+    OpCase("spmm", "spmm", lambda m, crow, col, v, x: spmm(crow, col, v, x), _csr),
+    OpCase(
+        "index_add",
+        "aggregation",
+        lambda m, x, s, t: torch.zeros_like(x).index_add(0, t, x[s]),
+        _edges,
+    ),
+    OpCase(
+        "index_add_weighted",
+        "aggregation",
+        lambda m, x, e, w: x.new_zeros(x.shape).index_add_(
+            0, e[1], w.view(-1, 1) * x.index_select(0, e[0])
+        ),
+        _weighted_edges,
+    ),
+    OpCase(
+        "scatter_add",
+        "aggregation",
+        lambda m, x, s, t: torch.zeros_like(x).scatter_add_(0, t[:, None].expand_as(x[s]), x[s]),
+        _edges,
+    ),
+    *(OpCase(f"scatter_{r}", "aggregation", _scatter(r), _edges) for r in ("sum", "mean", "amax")),
+    OpCase(
+        "own_features",
+        "aggregation",
+        lambda m, s, t: torch.zeros_like(m.weight).index_add(0, t, m.weight[s]),
+        _own_edges,
+    ),
+    OpCase("fused_sigmoid", "fusedmm", _fused(torch.sigmoid), _edges, exact=False),
+    OpCase("fused_exp", "fusedmm", _fused(torch.exp), _edges, exact=False),
+    OpCase("fused_relu", "fusedmm", _fused(torch.relu), _edges),
+    OpCase("fused_identity", "fusedmm", _fused(lambda x: x), _edges),
+    OpCase("fused_two_matrices", "fusedmm", _two_matrices, _edges),
+    OpCase(
+        "fused_operator",
+        "fusedmm",
+        lambda m, crow, col, x: fusedmm(crow, col, x, x, "sigmoid"),
+        lambda random, columns, size: tuple(
+            array for place, array in enumerate(_csr(random, columns, size)) if place != 2
+        ),
+        exact=False,
+    ),
+    OpCase("transe_1", "scores", _transe(1), _triples),
+    OpCase("transe_2", "scores", _transe(2), _triples),
+    OpCase(
+        "distmult",
+        "scores",
+        lambda m, h, r, t: (m.entities(h) * m.relations(r) * m.entities(t)).sum(-1),
+        _triples,
+    ),
+    OpCase("complex", "scores", _complex, _triples, columns=2),
+    OpCase(
+        "squared_distance",
+        "scores",
+        lambda m, h, r, t: (
+            (m.entities(h) + m.relations(r) - m.weight[t]).pow(2).sum(1).sqrt().neg()
+        ),
+        _triples,
+    ),
+)
+
+
+def _padded(model, indices):
+    return nn.functional.embedding(indices, model.weight, padding_idx=1)
+
+
+def run_at_scf(spec: Any, inputs: Any, *, exact: bool = True) -> Any:
+    """Run what the front end made of an operation, and hold it against the exact reference."""
+    module = emit_scf(spec)
+    program: Any = SimpleNamespace(
+        name="case", model={"kind": spec.kind, **spec.model()}, tables=spec.tables()
+    )
+    binding = binding_of(program)
+    binding.check(program)
+    request = binding.request(program, inputs)
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    outputs = {
+        symbol: np.full(output.shape, output.fill, np.float32)
+        for symbol, output in request.outputs.items()
+    }
+    given = {**program.tables, **request.arrays, **request.scalars, **outputs}
+    symbols = [attribute.data for attribute in function.attributes["ember.args"].data]
+    interpret(module, function.sym_name.data, [given[symbol] for symbol in symbols])
+    result = request.finish(outputs)
+    expected = binding.reference(program, inputs)
+    if exact:
+        assert bit_equal(np.asarray(result), expected)
+    else:
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-6)
+    return result
+
+
+def captured(
+    model: nn.Module, inputs: tuple[torch.Tensor, ...]
+) -> tuple[Mapping[torch.fx.Node, Any], Findings]:
+    """Return what is found in the graph that aot_autograd makes, and the value of each node."""
+    found: list[tuple[Mapping[torch.fx.Node, Any], Findings]] = []
+
+    def keep(graph_module, _examples):
+        def run(*arguments):
+            found.append((values_of(graph_module, arguments), find_operations(graph_module)))
+            return graph_module(*arguments)
+
+        return run
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(model, backend=aot_autograd(fw_compiler=keep), fullgraph=True)(*inputs)
+    (result,) = found
+    return result
+
+
+def values_of(graph_module: Any, inputs: tuple[Any, ...]) -> Mapping[torch.fx.Node, Any]:
+    """Return the value of each node of a graph, computed by torch."""
+    values: dict[torch.fx.Node, Any] = {}
+
+    class _Recorder(torch.fx.Interpreter):
+        def run_node(self, n):
+            values[n] = super().run_node(n)
+            return values[n]
+
+    _Recorder(graph_module).run(*inputs)
+    return values
+
+
+def run_operation(operation: Operation, values: Mapping[torch.fx.Node, Any], **options: Any) -> Any:
+    """Run one operation of a graph on the values that torch computed."""
+    weights = {
+        role: (node.name, values[node].detach().numpy())
+        for role, node in operation.inputs.items()
+        if role in operation.tables and operation.kind in ("embedding", "embedding_bag", "scores")
+    }
+    spec = spec_of(operation, weights)
+    roles = roles_of_caller(operation, weights)
+    return run_at_scf(spec, {role: values[operation.inputs[role]] for role in roles}, **options)
+
+
+def imported(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    """Return the spec of a model by way of torch.export."""
+    return import_module(model, inputs).spec

@@ -1,0 +1,65 @@
+"""The binding of plain embeddings: each index becomes its row.
+
+The function is `out[j] = tab[idx[j]]` for N indices, of any shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.program import Program
+from ember_hw.host.arrays import IndexArray, check_count, check_rows, integer_array
+from ember_hw.host.bindings.operation import Call, check
+from ember_hw.host.bindings.request import Output, Request
+
+__all__ = ["check", "reference", "request"]
+
+
+def _indices(call: Call) -> IndexArray:
+    name = call.name("weight")
+    indices = integer_array(call.name("indices"), call.value("indices"), name)
+    check_count(call.name("indices"), indices.size, name)
+    check_rows(call.name("indices"), indices, len(call.matrix("weight")), name)
+    return indices
+
+
+def request(program: Program, inputs: Any) -> Request:
+    """Return the request of a run.
+
+    Raises
+    ------
+    ProgramError
+        The inputs don't match the program's arguments.
+    TypeError
+        The indices are no dense int32 or int64 array.
+    ValueError
+        There are more than the access unit can count.
+    IndexError
+        One is outside the table.
+    """
+    call = Call(program, inputs)
+    indices = _indices(call)
+    columns = call.matrix("weight").shape[1]
+
+    def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
+        return call.result(outputs["out"].reshape(*indices.shape, columns))
+
+    flat = np.ascontiguousarray(indices).reshape(-1)
+    return Request(
+        arrays={"idx": flat.astype(np.dtype(call.facts["index_dtype"]), copy=False)},
+        scalars={"N": flat.size},
+        outputs={"out": Output((flat.size, columns))},
+        lookups=None,
+        finish=finish,
+        rows={"tab": flat},
+    )
+
+
+def reference(program: Program, inputs: Any) -> Any:
+    """Return the rows."""
+    call = Call(program, inputs)
+    return call.matrix("weight")[_indices(call)]
