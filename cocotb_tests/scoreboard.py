@@ -13,7 +13,7 @@ from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.microcode_issue import Chunk as Expected
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.bindings.embedding_bag import POOLED
-from ember_hw.host.execute import Chunk, ExecuteSide, unpack_bundles
+from ember_hw.host.execution import Chunk, ExecuteSide, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.isa import event_bit
@@ -79,9 +79,11 @@ def check_queues(
 
 def check_pooled(launch: Launch, seen: Seen, expected: NDArray[np.float32]) -> None:
     """Run the execute side on what the queues delivered; compare the pooled rows bit for bit."""
-    side = ExecuteSide(launch.callbacks, launch.microcode, {POOLED: expected.shape})
+    assert launch.nest is not None, "a launch of a program"
+    pooled = np.zeros_like(expected)
+    side = ExecuteSide(launch.nest, {POOLED: pooled}, {}, microcode=launch.microcode)
     side.consume(as_chunk(seen, launch.microcode.config))
-    pooled = side.finish()[POOLED]
+    side.finish()
     assert bit_equal(pooled, expected), f"pooled rows must be\n{expected}\nnot\n{pooled}"
 
 

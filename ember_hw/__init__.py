@@ -1,7 +1,8 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
-The public API: `compile`, `open_device`, `load`, `AcceleratorConfig`. Each is imported when it is
-first used, so that importing the package is quick.
+The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
+`open_device`, `load`, `AcceleratorConfig`. Each is imported when it is first used, so that
+importing the package is quick.
 
 Examples
 --------
@@ -19,16 +20,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ember_hw.compiler import compile
+    from ember_hw.compiler import compile, compile_function
     from ember_hw.compiler.program_file import load
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
 
-__all__ = ["AcceleratorConfig", "compile", "load", "open_device"]
+__all__ = ["AcceleratorConfig", "compile", "compile_function", "load", "open_device"]
 
 _HOMES = {
     "AcceleratorConfig": "ember_hw.config",
     "compile": "ember_hw.compiler",
+    "compile_function": "ember_hw.compiler",
     "load": "ember_hw.compiler.program_file",
     "open_device": "ember_hw.host.device",
 }

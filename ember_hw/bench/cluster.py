@@ -21,7 +21,7 @@ from ember_hw.host.backends.requests import (
     unit_address,
 )
 from ember_hw.host.backends.verilog import cached_cluster_verilog, model_shape
-from ember_hw.host.execute import Chunk, unpack_bundles
+from ember_hw.host.execution import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import counted
 from ember_hw.registers import MICROCODE_ADDRESS, Counter, State, counter_address

@@ -14,7 +14,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends.requests import FeedLine
 from ember_hw.host.backends.verilator import Backend
-from ember_hw.host.execute import Chunk
+from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.isa import event_bit
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.nn import Module
+    from xdsl.dialects.builtin import ModuleOp
 
     from ember_hw.compiler.program import Program
     from ember_hw.config import AcceleratorConfig
 
-__all__ = ["compile"]
+__all__ = ["compile", "compile_function"]
 
 
 def compile(
@@ -80,6 +81,101 @@ def compile(
         config=config or AcceleratorConfig(),
         check=check_of(imported.spec, imported.module) if verify else None,
     )
+
+
+def compile_function(
+    function: str | ModuleOp,
+    *,
+    opt_level: int = 3,
+    config: AcceleratorConfig | None = None,
+    tables: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    may_leave_loops: bool = False,
+    example_inputs: Mapping[str, Any] | None = None,
+    verify: Literal["every-pass"] | None = None,
+) -> Program:
+    """Compile a function of scf loops; docs/scf.md says which.
+
+    Parameters
+    ----------
+    function : str or ModuleOp
+        A module with one function, as text or as IR, which is not changed.
+    opt_level, config
+        As for `compile`.
+    tables : mapping of str to array, optional
+        Arguments that belong to the program and stay in the device's memory, by name: NumPy arrays
+        or torch tensors. Their shapes become constants.
+    name : str, optional
+        What reports call the program; by default the function's name.
+    may_leave_loops : bool
+        Whether loops that the access unit could run, but has no units for, may be left to the
+        execute side, which then gathers what they read.
+    example_inputs : mapping of str to array or int, optional
+        A run's inputs, for `verify`; by default a small seeded request is looked for.
+    verify : "every-pass", optional
+        Run the IR after every pass, the access program and the microcode, and hold all of them
+        against the interpreter's answer for the function as it was.
+
+    Returns
+    -------
+    Program
+        Of kind "function": `Device.run` takes the arguments, but tables, in order or by name, and
+        returns the arrays that the function writes as new ones.
+
+    Raises
+    ------
+    CheckError
+        The text doesn't parse or verify, or a pass broke a rule of the IR, or (with `verify`) the
+        result.
+    CompileError
+        The function is outside the grammar; the message names op and rule.
+    UnsupportedError
+        Rows of a table are longer than the access unit's at this opt level.
+    AssemblyError
+        The program doesn't fit the config; the message names the limit.
+    TypeError, ValueError
+        A table doesn't fit its argument, or `opt_level` or `verify` is no legal value.
+
+    Examples
+    --------
+    >>> program = compile_function('''
+    ... func.func @gather(%rows: memref<?xindex>, %x: memref<?x?xf32>, %y: memref<?x?xf32>) {
+    ...   %c0 = arith.constant 0 : index
+    ...   %c1 = arith.constant 1 : index
+    ...   %n = memref.dim %rows, %c0 : memref<?xindex>
+    ...   %m = memref.dim %x, %c1 : memref<?x?xf32>
+    ...   scf.for %i = %c0 to %n step %c1 {
+    ...     %r = memref.load %rows[%i] : memref<?xindex>
+    ...     scf.for %j = %c0 to %m step %c1 {
+    ...       %v = memref.load %x[%r, %j] : memref<?x?xf32>
+    ...       memref.store %v, %y[%i, %j] : memref<?x?xf32>
+    ...     }
+    ...   }
+    ...   func.return
+    ... }''')
+    >>> program.model["outputs"]
+    ['y']
+    """
+    from dataclasses import replace
+
+    from ember_hw.compiler.build import build
+    from ember_hw.compiler.function import read_function
+    from ember_hw.compiler.ir_text import parse_module
+    from ember_hw.compiler.self_check import check_of
+    from ember_hw.config import AcceleratorConfig
+
+    _check_options(opt_level, verify)
+    module = parse_module(function) if isinstance(function, str) else function.clone()
+    spec = read_function(module, tables or {})
+    program = build(
+        module,
+        spec,
+        opt_level=opt_level,
+        config=config or AcceleratorConfig(),
+        may_leave_loops=may_leave_loops,
+        check=check_of(spec, module, example_inputs) if verify else None,
+    )
+    return program if name is None else replace(program, name=name)
 
 
 def _check_options(opt_level: int, verify: str | None) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
+from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
+from ember_hw.compiler.backend.extract_code import extract_code
+from ember_hw.compiler.backend.host_code import extract_scratch
 from ember_hw.compiler.backend.lower import lower
 from ember_hw.compiler.backend.row_length import check_row_lengths
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.dialects.dlc import ComputeLoopOp
-from ember_hw.compiler.program import Argument, JsonValue, Nest, Program
+from ember_hw.compiler.program import Argument, JsonValue, Program
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.config import AcceleratorConfig
 
@@ -50,6 +56,10 @@ class Check(Protocol):
         """Look at the access programs of the module's function."""
         ...
 
+    def check_microcode(self, assemblies: Sequence[Assembly], module: ModuleOp) -> None:
+        """Look at the microcode of the module's function."""
+        ...
+
 
 def build(
     module: ModuleOp,
@@ -57,6 +67,7 @@ def build(
     *,
     opt_level: int,
     config: AcceleratorConfig,
+    may_leave_loops: bool = False,
     check: Check | None = None,
 ) -> Program:
     """Lower a module with one function to a program.
@@ -71,6 +82,8 @@ def build(
         0 to 3.
     config : AcceleratorConfig
         The access unit.
+    may_leave_loops : bool
+        As for `lower`.
     check : Check, optional
         Called after each pass and with the access programs.
 
@@ -93,23 +106,26 @@ def build(
         opt_level,
         config,
         sizes={symbol: table.shape for symbol, table in tables.items()},
+        may_leave_loops=may_leave_loops,
         observe=observe,
         check=check_programs,
     )
+    if check is not None:
+        check.check_microcode(lowered.assemblies, module)
     function = lowered.function
     au = "".join(f"{program!s}\n" for program in lowered.programs)
+    scratch = extract_scratch(function)
     loops = [op for op in function.body.block.ops if isinstance(op, ComputeLoopOp)]
     return Program(
         name=function.sym_name.data,
         config=config,
         opt_level=opt_level,
         nests=tuple(
-            _nest(assembly, loop) for assembly, loop in zip(lowered.assemblies, loops, strict=True)
+            replace(assembly.nest(), code=extract_code(loop))
+            for assembly, loop in zip(lowered.assemblies, loops, strict=True)
         ),
-        arguments=tuple(
-            Argument(symbol, str(value.type))
-            for value, symbol in argument_symbols(function).items()
-        ),
+        arguments=(*_arguments(function), *scratch.arguments),
+        host_code=scratch.code,
         ir={**lowered.result.texts, "au": au},
         model=model,
         tables=tables,
@@ -117,14 +133,24 @@ def build(
     )
 
 
-def _nest(assembly: Assembly, loop: ComputeLoopOp) -> Nest:
-    from dataclasses import replace
+def _arguments(function: FuncOp) -> Iterator[Argument]:
+    """Yield the function's arguments; of a struct its members, `sizes.0.1`."""
+    for value, symbol in argument_symbols(function).items():
+        yield from _members(symbol, value.type)
 
-    from ember_hw.compiler.backend.kernels import extract_kernels
 
-    nest = assembly.nest()
-    kernels = extract_kernels(loop)
-    return replace(nest, callbacks=tuple(replace(c, kernel=kernels[c.id]) for c in nest.callbacks))
+def _members(symbol: str, type_: Attribute) -> Iterator[Argument]:
+    match type_:
+        case LLVMStructType():
+            for place, member in enumerate(type_.types.data):
+                yield from _members(f"{symbol}.{place}", member)
+        case LLVMArrayType():
+            for place in range(type_.size.data):
+                yield from _members(f"{symbol}.{place}", type_.type)
+        case MemRefType():
+            yield Argument(symbol, str(type_))
+        case _:
+            yield Argument(symbol, "index")
 
 
 def _table_names(model: Mapping[str, JsonValue]) -> dict[str, str]:

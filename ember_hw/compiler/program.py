@@ -321,6 +321,8 @@ class Program:
         At least one; they run one after another, and each may read what those before it wrote.
     arguments : tuple of Argument
         What the function takes, in the order of the IR, then scratch memory.
+    host_code : ExecuteCode, optional
+        Its entry computes the extents of scratch memory before the first nest.
     ir : mapping of str to str
         IR text by level: scf, slc, slcvec, dlc, au.
     model : mapping of str to JSON value
@@ -344,6 +346,7 @@ class Program:
     opt_level: int
     nests: tuple[Nest, ...]
     arguments: tuple[Argument, ...] = ()
+    host_code: ExecuteCode | None = None
     ir: Mapping[str, str] = field(default_factory=dict[str, str])
     model: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     tables: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])

@@ -25,6 +25,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.backend.execute_code import ExecuteCode
 from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError, ProgramError
@@ -122,6 +123,7 @@ def _manifest(program: Program, digests: dict[str, str]) -> dict[str, Any]:
         "name": program.name,
         "opt_level": program.opt_level,
         "arguments": [asdict(argument) for argument in program.arguments],
+        "host_code": program.host_code and program.host_code.to_json(),
         "nests": [_nest_to_json(nest) for nest in program.nests],
         "ir": list(program.ir),
         "model": dict(program.model),
@@ -138,6 +140,7 @@ def _nest_to_json(nest: Nest) -> dict[str, Any]:
         "patches": [asdict(patch) for patch in nest.patches],
         "registers": dict(nest.registers),
         "callbacks": [_callback_to_json(callback) for callback in nest.callbacks],
+        "code": nest.code and nest.code.to_json(),
     }
 
 
@@ -149,7 +152,12 @@ def _nest_from_json(values: dict[str, Any], data: bytes, config: AcceleratorConf
         patches=tuple(Patch(**patch) for patch in values["patches"]),
         registers=values["registers"],
         callbacks=tuple(_callback_from_json(callback) for callback in values["callbacks"]),
+        code=_code_from_json(values["code"]),
     )
+
+
+def _code_from_json(values: Any) -> ExecuteCode | None:
+    return None if values is None else ExecuteCode.from_json(values)
 
 
 def _argument_from_json(values: dict[str, Any]) -> Argument:
@@ -231,6 +239,7 @@ def _read(archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path) -> Pro
                 for number, values in enumerate(manifest["nests"])
             ),
             arguments=tuple(_argument_from_json(values) for values in manifest["arguments"]),
+            host_code=_code_from_json(manifest["host_code"]),
             ir={level: archive.read(f"ir/{level}.mlir").decode() for level in manifest["ir"]},
             model=manifest["model"],
             tables={name: _read_table(archive, name) for name in manifest["tables"]},

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ember_hw.compiler.program import Nest, Program
 from ember_hw.errors import DeviceError
+from ember_hw.host.bindings import Request
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import NestReport
 from ember_hw.host.traffic import element_bytes, expected_calls
@@ -46,13 +47,14 @@ class RunAccount:
     ----------
     program : Program
         What runs.
-    lookups : int, optional
-        Lookups of the request.
+    request : Request
+        What it shall do.
     """
 
-    def __init__(self, program: Program, lookups: int | None) -> None:
+    def __init__(self, program: Program, request: Request) -> None:
         self._program = program
-        self._lookups = lookups
+        self._request = request
+        self._lookups = request.lookups
         self._nests: list[NestReport] = []
         self._facts: dict[str, Any] = {}
         self._nest: Nest = program.nests[0]
@@ -61,7 +63,7 @@ class RunAccount:
     def begin(self, nest: Nest, launch: Launch) -> None:
         """Note what a nest must do."""
         self._nest = nest
-        self._expected = expected_calls(nest, launch, self._lookups)
+        self._expected = expected_calls(nest, launch, self._request.gathered)
 
     def lookups_done(self, side: Consumer) -> int:
         """Return the lookups done so far, nests weighing alike; bundles if the request has none."""

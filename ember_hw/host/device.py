@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.account import RunAccount
-from ember_hw.host.execute import Chunk, ExecuteSide
+from ember_hw.host.execution import ENGINES, Chunk, ExecuteSide
 from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.report import Report, config_facts
+
+EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
 #: Module of each backend; it has a class `Backend`. Imported when a device is opened.
 BACKENDS = {
@@ -69,6 +71,8 @@ class Device:
         Name of the backend.
     backend : Backend
         The backend, which the device closes.
+    engine : "auto", "c" or "numpy"
+        What runs the execute side, see `ember_hw.host.execution.ExecuteSide`.
 
     Examples
     --------
@@ -79,8 +83,9 @@ class Device:
             print(device.report)
     """
 
-    def __init__(self, name: str, backend: Backend) -> None:
+    def __init__(self, name: str, backend: Backend, engine: EngineName = "auto") -> None:
         self.name = name
+        self._engine: EngineName = engine
         self._backend: Backend | None = backend
         self.config = backend.config
         self._loaded: LoadedProgram | None = None
@@ -170,11 +175,17 @@ class Device:
         assert loaded is not None
         request = loaded.binding.request(program, inputs)
         run = loaded.prepare(request)
-        account = RunAccount(program, request.lookups)
+        account = RunAccount(program, request)
+        engine = ""
         for number, nest in enumerate(program.nests):
             launch = run.launch(number)
-            shapes: Any = {symbol: array.shape for symbol, array in run.outputs.items()}
-            side = ExecuteSide(nest.callbacks, launch.microcode, shapes)
+            side = ExecuteSide(
+                nest,
+                run.execute_arrays(number),
+                run.scalars,
+                self._engine,
+                microcode=launch.microcode,
+            )
             account.begin(nest, launch)
             for chunk in backend.execute(launch):
                 side.consume(chunk)
@@ -182,14 +193,15 @@ class Device:
                     progress(
                         account.lookups_done(side), request.lookups, account.cycles(backend.cycles)
                     )
-            for symbol, array in side.finish().items():
-                run.arrays[symbol][...] = array
+            side.finish()
             account.end(side, backend.facts())
+            engine = side.engine
         self._report = Report(
             program=program.name,
             backend=self.name,
             memory=backend.memory,
             sink=backend.sink,
+            engine=engine,
             lookups=request.lookups,
             seed=program.seed,
             versions=dict(program.versions),
@@ -223,6 +235,7 @@ def open_device(
     config: AcceleratorConfig | None = None,
     memory: Any = "ideal",
     sink: Any = "ideal",
+    engine: EngineName = "auto",
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Device:
@@ -240,6 +253,9 @@ def open_device(
     sink : str or sink model
         The execute side that drains the queues: "ideal", "core-like", or an object of
         `ember_hw.sim.options`.
+    engine : "auto", "c" or "numpy"
+        What runs the execute side: generated C, NumPy, or C where there is a compiler. The answer
+        is the same, bit for bit.
     progress : callable, optional
         Told in a sentence what a long preparation, such as compiling a model, does next.
     **options
@@ -250,12 +266,14 @@ def open_device(
     TypeError
         The backend has no option of that name.
     ValueError
-        There is no backend, memory or sink of that name.
+        There is no backend, memory, sink or engine of that name.
     ToolError
         A tool that the backend needs is missing.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
     module = import_module(BACKENDS[backend])
     named = ("config", "memory", "sink", "progress")
     legal = [name for name in inspect.signature(module.Backend).parameters if name not in named]
@@ -267,4 +285,4 @@ def open_device(
             )
     chosen = AcceleratorConfig() if config is None else config
     opened = module.Backend(chosen, memory=memory, sink=sink, progress=progress, **options)
-    return Device(backend, opened)
+    return Device(backend, opened, engine)

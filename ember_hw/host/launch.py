@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Argument, Callback, Program
+from ember_hw.compiler.program import Argument, Callback, Extent, Nest, Program
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings import Request, binding_of
+from ember_hw.host.host_code import run_host_code
 from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray
 from ember_hw.isa import Microcode
 
@@ -34,12 +35,15 @@ class Launch:
         What the bundles will be used for.
     arguments : tuple of int
         What the request carries, see `Nest.request_arguments`; those left out are 0.
+    nest : Nest, optional
+        What was bound; its code runs the callbacks.
     """
 
     microcode: Microcode
     regions: tuple[Region, ...]
     callbacks: tuple[Callback, ...]
     arguments: tuple[int, ...] = ()
+    nest: Nest | None = None
 
 
 class LoadedProgram:
@@ -104,7 +108,7 @@ class PreparedRun:
     Attributes
     ----------
     arrays : dict of str to array
-        Memref arguments by symbol, C-contiguous: what the execute side reads and writes.
+        Memref arguments by symbol, C-contiguous but for tables.
     scalars : mapping of str to int
         Index arguments by symbol.
     environment : dict of str to int
@@ -119,11 +123,13 @@ class PreparedRun:
         self.arrays: dict[str, NDArray[Any]] = {}
         self._tables = loaded.tables
         self._placed: dict[str, ResidentArray] = {}
+        self._host_values: dict[str, int] = {}
         layout = MemoryLayout(self.program.config, loaded.layout.next_address)
         read = {symbol for nest in self.program.nests for symbol in nest.symbols_read}
         for argument in self.program.arguments:
             if not argument.is_memory:
-                self._check_scalar(argument)
+                if argument.symbol not in self.scalars:
+                    raise self._missing(argument.symbol)
                 continue
             array = self._array(argument)
             self.arrays[argument.symbol] = array
@@ -139,6 +145,12 @@ class PreparedRun:
     def outputs(self) -> dict[str, NDArray[Any]]:
         """The arrays that the program writes for the user, by symbol."""
         return {symbol: self.arrays[symbol] for symbol in self.request.outputs}
+
+    def execute_arrays(self, number: int) -> dict[str, NDArray[Any]]:
+        """Return what the code of a nest reads and writes, C-contiguous."""
+        code = self.program.nests[number].code
+        symbols = [memory.symbol for memory in code.memories] if code is not None else []
+        return {symbol: np.ascontiguousarray(self.arrays[symbol]) for symbol in symbols}
 
     def launch(self, number: int) -> Launch:
         """Bind a nest; memory is as the nests before it left it.
@@ -158,6 +170,7 @@ class PreparedRun:
             tuple(residents[symbol].region for symbol in nest.symbols_read),
             nest.callbacks,
             nest.request_arguments(self.environment),
+            nest,
         )
 
     def _array(self, argument: Argument) -> NDArray[Any]:
@@ -166,17 +179,29 @@ class PreparedRun:
         if symbol in request.arrays:
             return np.ascontiguousarray(request.arrays[symbol])
         if symbol in self.program.tables:
-            return self.program.tables[symbol]
+            return self.program.tables[symbol]  # of any strides, see `execute_arrays`
         if symbol in request.outputs:
             output = request.outputs[symbol]
             made = np.empty(output.shape, argument.dtype)
             made[...] = output.fill
             return made
+        if argument.role == "scratch":
+            return np.empty([self._extent(extent) for extent in argument.shape], argument.dtype)
         raise self._missing(symbol)
 
-    def _check_scalar(self, argument: Argument) -> None:
-        if argument.symbol not in self.scalars:
-            raise self._missing(argument.symbol)
+    def _extent(self, extent: Extent) -> int:
+        """Return an extent of scratch memory; scratch follows the arguments that it depends on."""
+        if isinstance(extent, int):
+            return extent
+        code = self.program.host_code
+        if code is None:
+            raise ProgramError(
+                f"host code of program {self.program.name!r} must define {extent!r}, and it has "
+                "none"
+            )
+        if not self._host_values:
+            self._host_values = run_host_code(code, self.arrays, self.scalars)
+        return self._host_values[extent]
 
     def _missing(self, symbol: str) -> ProgramError:
         request = self.request

@@ -58,6 +58,8 @@ class Report:
     ----------
     program, backend, memory, sink : str
         What ran, on what, with which memory and execute side draining the queues.
+    engine : str
+        What ran the code of the execute side on the host: c or numpy.
     config : str
         Name of the config; `config_hash` tells it from others of the name.
     config_hash : int
@@ -102,6 +104,7 @@ class Report:
     lookups: int | None
     bundles: int
     row_beats: int
+    engine: str = ""
     rows: int | None = None
     useful_bytes: int | None = None
     cycles: int | None = None
@@ -150,6 +153,7 @@ class Report:
         lines = [
             ("program", self.program),
             ("backend", f"{self.backend}, memory {self.memory}, execute side {self.sink}"),
+            ("execute code", self.engine or "unknown"),
             ("config", f"{self.config} ({self.config_hash:#010x}), {8 * self.bus_bytes}-bit port"),
             ("seed", "unknown" if self.seed is None else f"{self.seed}"),
             ("lookups", "unknown" if self.lookups is None else f"{self.lookups:,}"),

@@ -1,20 +1,26 @@
 """How often each loop and each callback of a launch must run, as far as microcode tells.
 
 A loop whose bounds are constants or arguments of the request runs as often as these say. Bounds
-that come from memory are known to the binding alone: in sum they give the lookups of the request.
+that come from memory are known to the binding alone, see `Request.gathered`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from ember_hw.compiler.program import Argument, Nest
+from ember_hw.config import AcceleratorConfig
 from ember_hw.host.launch import Launch
 from ember_hw.isa import BoundSource, Event, Microcode
 
+#: An export that a memory stream has loaded.
+_LOADED = "loaded"
+_Export: TypeAlias = "int | Literal['loaded'] | None"
+
 
 def iterations(
-    microcode: Microcode, arguments: Sequence[int], lookups: int | None
+    microcode: Microcode, arguments: Sequence[int], gathered: int | None
 ) -> list[int | None]:
     """Return the iterations of each unit in a whole run.
 
@@ -24,16 +30,16 @@ def iterations(
         Bound.
     arguments : sequence of int
         What the request carries.
-    lookups : int, optional
+    gathered : int, optional
         Iterations of the outermost unit whose bounds come from memory.
 
     Returns
     -------
     list of int or None
-        None where the numbers are in memory and `lookups` doesn't say them.
+        None where microcode and `gathered` don't tell.
     """
     config = microcode.config
-    exports: list[int | None] = [*arguments, *[0] * (config.exports - len(arguments))]
+    exports: list[_Export] = [*arguments, *[0] * (config.exports - len(arguments))]
     total: int | None = 1
     totals: list[int | None] = []
     for unit in range(config.traversal_units):
@@ -42,28 +48,42 @@ def iterations(
             break
         lower = _bound(record, "lower", exports)
         if record["upper_source"] == BoundSource.LOWER_PLUS:
-            extent: int | None = record["upper_immediate"]
+            extent: _Export = record["upper_immediate"]
         else:
-            upper = _bound(record, "upper", exports)
-            extent = None if lower is None or upper is None else upper - lower
-        if extent is None:
-            total, lookups = (lookups, None) if record["step"] == 1 else (None, None)
-        elif total is not None:
-            total *= max(0, -(-extent // record["step"]))
+            extent = _difference(_bound(record, "upper", exports), lower)
+        if isinstance(extent, int):
+            total = None if total is None else total * max(0, -(-extent // record["step"]))
+        elif extent == _LOADED and record["step"] == 1:
+            total, gathered = gathered, None
+        else:
+            total = gathered = None
         totals.append(total)
         for number in range(config.exports):
-            if record[f"export{number}"]:
-                exports[number] = None
+            if selector := record[f"export{number}"]:
+                exports[number] = _export(selector, record, config)
     return totals
 
 
-def _bound(record: Mapping[str, int], which: str, exports: Sequence[int | None]) -> int | None:
+def _export(selector: int, record: Mapping[str, int], config: AcceleratorConfig) -> _Export:
+    """Return what is known of a unit's own value: 1 its induction, then streams, then the ALU."""
+    is_loaded = 2 <= selector < config.streams_per_unit + 2
+    is_next = selector == config.streams_per_unit + 2 and record["pair"]
+    return _LOADED if is_loaded or is_next else None
+
+
+def _difference(upper: _Export, lower: _Export) -> _Export:
+    if upper is None or lower is None:
+        return None
+    return upper - lower if isinstance(upper, int) and isinstance(lower, int) else _LOADED
+
+
+def _bound(record: Mapping[str, int], which: str, exports: Sequence[_Export]) -> _Export:
     if record[f"{which}_source"] == BoundSource.SLOT:
         return exports[record[f"{which}_export"]]
     return record[f"{which}_immediate"]
 
 
-def expected_calls(nest: Nest, launch: Launch, lookups: int | None) -> dict[int, int | None]:
+def expected_calls(nest: Nest, launch: Launch, gathered: int | None) -> dict[int, int | None]:
     """Return how often each callback must be called in a whole run, None where that isn't known.
 
     Parameters
@@ -72,10 +92,10 @@ def expected_calls(nest: Nest, launch: Launch, lookups: int | None) -> dict[int,
         Its callbacks.
     launch : Launch
         Its microcode, bound, and arguments.
-    lookups : int, optional
+    gathered : int, optional
         See `iterations`.
     """
-    totals = iterations(launch.microcode, launch.arguments, lookups)
+    totals = iterations(launch.microcode, launch.arguments, gathered)
     entries = [1, *totals]
     return {
         callback.id: (totals if callback.event is Event.ITERATE else entries)[callback.level]

@@ -27,11 +27,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ember_hw.rtl": (),
     "ember_hw.sim": ("ember_hw.rtl",),
     "ember_hw.boards": ("ember_hw.rtl",),
-    "ember_hw.host": ("ember_hw.compiler",),
+    "ember_hw.host": ("ember_hw.compiler", "ember_hw.host.execution"),
     "ember_hw.host.execution": ("ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),
     "ember_hw.host.backends": (
         "ember_hw.compiler",
         "ember_hw.host",
+        "ember_hw.host.execution",
         "ember_hw.rtl",
         "ember_hw.sim",
         "ember_hw.boards",

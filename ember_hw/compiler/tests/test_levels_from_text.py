@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ember_hw.compiler import ember_opt
 from ember_hw.compiler.backend.assemble import assemble_text
-from ember_hw.compiler.backend.kernels import extract_kernels
+from ember_hw.compiler.backend.extract_code import extract_code
 from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.frontend import import_module
 from ember_hw.compiler.interpreters import interpret
@@ -27,7 +27,7 @@ from ember_hw.compiler.pipeline import OPT_LEVELS, pipeline, vector_length_of
 from ember_hw.compiler.program import Program
 from ember_hw.compiler.tests.command_line import run_in_process
 from ember_hw.config import PRESETS
-from ember_hw.host.execute import Chunk, ExecuteSide
+from ember_hw.host.execution import Chunk, ExecuteSide
 from ember_hw.host.memory_layout import MemoryLayout
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
@@ -79,11 +79,8 @@ def lowered(scf: str, opt_level: int) -> Lowered:
     texts["au"] = opt(text, "--passes", f"dlc-to-au{{target={CONFIG.name}}}")
 
     (loop,) = (op for op in modules[runnable[-1]].walk() if isinstance(op, ComputeLoopOp))
-    kernels = extract_kernels(loop)
     program = assemble_text(texts["au"]).program(opt_level=opt_level)
-    (nest,) = program.nests
-    callbacks = tuple(replace(c, kernel=kernels[c.id]) for c in nest.callbacks)
-    nest = replace(nest, callbacks=callbacks)
+    nest = replace(program.nests[0], code=extract_code(loop))
     return Lowered(texts, modules, replace(program, nests=(nest,)))
 
 
@@ -119,11 +116,13 @@ def run_microcode(program: Program, case: Case) -> np.ndarray[Any, Any]:
         environment |= region.environment()
     (nest,) = program.nests
     microcode = nest.bind(environment)
-    shape = (request.num_bags, case.embedding_dim)
-    side = ExecuteSide(nest.callbacks, microcode, {"out": shape})
+    out = np.zeros((request.num_bags, case.embedding_dim), np.float32)
+    arrays = {"out": out, "tab": case.table()}
+    side = ExecuteSide(nest, arrays, {"B": request.num_bags}, microcode=microcode)
     for chunk in execute(microcode, [(region.base, region.data) for region in regions]):
         side.consume(Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last))
-    return side.finish()["out"]
+    side.finish()
+    return out
 
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case.name)
@@ -158,6 +157,6 @@ def test_a_case_tells_a_wrong_text_from_a_right_one() -> None:
         wrong = parse_module(str(module).replace("arith.addf", "arith.subf"), name)
         assert not bit_equal(run_module(wrong, case), case.expected()), name
     wrong_program = assemble_text(result.texts["au"].replace("[s2 *", "[t0 *"))
-    nest = replace(wrong_program.nest(), callbacks=result.program.nests[0].callbacks)
+    nest = replace(wrong_program.nest(), code=result.program.nests[0].code)
     program = replace(wrong_program.program(opt_level=3), nests=(nest,))
     assert not bit_equal(run_microcode(program, case), case.expected())

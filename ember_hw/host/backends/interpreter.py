@@ -8,7 +8,7 @@ from typing import Any
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends import memory_model, sink_model
-from ember_hw.host.execute import Chunk
+from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 
 

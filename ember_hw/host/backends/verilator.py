@@ -21,7 +21,7 @@ from ember_hw.host.backends.requests import (
     request_accesses,
 )
 from ember_hw.host.backends.verilog import cached_verilog, model_shape
-from ember_hw.host.execute import Chunk, unpack_bundles
+from ember_hw.host.execution import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION

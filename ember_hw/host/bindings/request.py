@@ -41,12 +41,15 @@ class Request:
     outputs : mapping of str to Output
         Memref arguments that the program writes.
     lookups : int or None
-        Lookups of the run, as the report calls them; None where the call doesn't tell. They are
-        also the iterations that all loops whose bounds come from memory must have in sum.
+        Lookups of the run, as the report calls them; None where the call doesn't tell.
     finish : callable
         Takes the outputs by symbol after the run and returns what the user gets.
     rows : mapping of str to int array (N,)
         Rows that the run reads of a table, where the binding knows them; all of the others.
+    gathered : int, optional
+        Iterations in sum that a nest must make of its outermost loop whose bounds come from memory,
+        where there is one: the lookups of an embedding bag, the edges of a graph. With it, a lookup
+        that gets lost on the way is an error. None where that isn't known.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -55,6 +58,7 @@ class Request:
     lookups: int | None
     finish: Callable[[Mapping[str, NDArray[Any]]], Any]
     rows: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
+    gathered: int | None = None
 
 
 class Binding(Protocol):

@@ -7,11 +7,26 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.backend.execute_code import (
+    Case,
+    Compute,
+    Constant,
+    ExecuteCode,
+    Extent,
+    For,
+    GetVariable,
+    Increment,
+    Load,
+    Memory,
+    Pop,
+    ReadRow,
+    Statement,
+    Store,
+    Variable,
+)
 from ember_hw.compiler.program import (
     Argument,
     Callback,
-    JsonValue,
-    Kernel,
     Nest,
     Operand,
     Patch,
@@ -67,10 +82,8 @@ def bag_program(
     issue = {"events": event_mask(events, config)}
     if opt_level == 3:
         operands = (Operand("row", 0, "f32"),)
-        key: dict[str, JsonValue] = {"variable": 0, "initial": 0}
     else:
         operands = (Operand("scalar", 0, "index"),)
-        key = {"operand": 0}
     if opt_level == 2:
         operands += (Operand("row", 0, "f32"),)
     if opt_level >= 1:
@@ -113,19 +126,9 @@ def bag_program(
         patches += [Patch("unit2.stream0", "outer_pitch", "tab.pitch")]
         operands += (Operand("scalar", 1, "index"), Operand("scalar", 2, "f32", "tab"))
     records["issue"] = issue
-    parameters: dict[str, JsonValue] = {
-        "output": "out",
-        "value": len(operands) - 1,
-        "key": key,
-        "column": {"operand": 1} if opt_level <= 1 else None,
-        "weight": None,
-        "updates": [],
-    }
-    kernel = Kernel("accumulate", parameters)
-    callbacks = [Callback(1, level, Event.ITERATE, operands, kernel)]
+    callbacks = [Callback(1, level, Event.ITERATE, operands)]
     if opt_level == 3:
-        kernel = Kernel("update", {"updates": [{"variable": 0, "initial": 0, "add": 1}]})
-        callbacks.append(Callback(2, 1, Event.END, (), kernel))
+        callbacks.append(Callback(2, 1, Event.END))
     index = {"int32": "i32", "int64": "i64"}[index_dtype]
     symbols = {
         "off": "memref<?xi64>",
@@ -137,7 +140,16 @@ def bag_program(
         name="bag",
         config=config,
         opt_level=opt_level,
-        nests=(Nest("bag", Microcode(config, records), tuple(patches), {}, tuple(callbacks)),),
+        nests=(
+            Nest(
+                "bag",
+                Microcode(config, records),
+                tuple(patches),
+                {},
+                tuple(callbacks),
+                bag_code(opt_level, records["row0"]["length"] // 4 if opt_level == 1 else columns),
+            ),
+        ),
         arguments=tuple(Argument(*pair) for pair in {**symbols, "B": "index"}.items()),
         model={
             "kind": "embedding_bag",
@@ -156,6 +168,43 @@ def bag_program(
         seed=7,
         versions={"ember_hw": "0"},
     )
+
+
+def bag_code(opt_level: int, row_elements: int) -> ExecuteCode:
+    """Return `out[b] += row`, or an element or a part of it, for a popped or counted bag."""
+    memory = Memory("out", "f32", 2, is_written=True)
+    zero, one = Constant("zero", "index", 0), Constant("one", "index", 1)
+    bag = GetVariable("b", 0) if opt_level == 3 else Pop("b", "index")
+    add = (
+        Load("a", "out", ("b", "d")),
+        Compute("n", "f32", "addf", ("a", "v")),
+        Store("out", ("b", "d"), "n"),
+    )
+    if opt_level == 0:
+        return ExecuteCode(
+            (memory,), cases=(Case(1, (bag, Pop("d", "index"), Pop("v", "f32"), *add)),)
+        )
+    pops: tuple[Statement, ...] = (
+        (Pop("row", "row<f32>"), bag) if opt_level == 3 else (bag, Pop("row", "row<f32>"))
+    )
+    entry: tuple[Statement, ...] = (zero, one, Constant("length", "index", row_elements))
+    read = ReadRow("v", "row", "k")
+    if opt_level == 1:
+        pops = (bag, Pop("column", "index"), Pop("row", "row<f32>"))
+        place: Statement = Compute("d", "index", "addi", ("column", "k"))
+        entry = (*entry, Extent("columns", "out", 1))
+        rest = (
+            Compute("room", "index", "subi", ("columns", "column")),
+            Compute("end", "index", "minsi", ("room", "length")),
+        )
+        loop = For("k", "zero", "end", "one", (place, read, *add))
+        return ExecuteCode((memory,), entry=entry, cases=(Case(1, (*pops, *rest, loop)),))
+    loop = For("d", "zero", "length", "one", (ReadRow("v", "row", "d"), *add))
+    cases = (Case(1, (*pops, loop)),)
+    if opt_level == 2:
+        return ExecuteCode((memory,), entry=entry, cases=cases)
+    counted = Case(2, (Increment(0, 1),))
+    return ExecuteCode((memory,), (Variable(0, "index", "zero"),), entry, (*cases, counted))
 
 
 def with_rows(program: Program, rows: int) -> Program:

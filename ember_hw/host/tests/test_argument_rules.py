@@ -13,7 +13,7 @@ import torch
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.device import BACKENDS, Backend, Device
-from ember_hw.host.execute import Chunk
+from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.programs import bag_program

@@ -13,7 +13,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.backends.interpreter import Backend
 from ember_hw.host.device import Device, open_device
-from ember_hw.host.execute import Chunk
+from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
