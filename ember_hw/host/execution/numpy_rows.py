@@ -1,0 +1,87 @@
+"""Rows in the NumPy engine: those of the batch, and kept ones from earlier batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.host.execution.queues import Batch
+
+__all__ = ["Rows"]
+
+
+class Rows:
+    """Elements of rows by the row's number; -1 - v is the row that variable v has kept.
+
+    Parameters
+    ----------
+    batch : Batch
+        Its rows.
+    kept : mapping of int to float32 (n,)
+        Rows that variables hold from before, by variable.
+    """
+
+    def __init__(self, batch: Batch, kept: Mapping[int, NDArray[Any]]) -> None:
+        self._kept = kept
+        self._flat: NDArray[Any] = batch.beats.reshape(-1).view(np.float32)
+        size = self._flat.itemsize
+        self._starts, self._lengths = batch.starts // size, batch.sizes // size
+        self._places: dict[int, int] = {}
+        pitches = np.diff(self._starts, append=self._flat.size)
+        is_even = pitches.size > 0 and bool(np.all(pitches == pitches[0]))
+        self._even: NDArray[Any] | None = None
+        if is_even:
+            self._even = self._flat.reshape(pitches.size, -1)
+
+    def lengths(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the elements of each row; 0 of a kept row that was never set."""
+        places = self._locate(numbers)
+        return self._lengths[places]
+
+    def is_set(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each number is a row."""
+        missing = [-1 - v for v in set((-1 - numbers[numbers < 0]).tolist()) if v not in self._kept]
+        return ~np.isin(numbers, missing)
+
+    def elements(self, numbers: NDArray[np.int64], indices: Any) -> NDArray[Any]:
+        """Return an element, or an array of elements a row: indices that broadcast to (M, ..)."""
+        places = self._locate(numbers)
+        starts = self._starts[places]
+        if np.ndim(indices) == 2:
+            starts = starts[:, None]
+        return self._flat[starts + indices]
+
+    def block(self, numbers: NDArray[np.int64], first: int, count: int, step: int) -> NDArray[Any]:
+        """Return the same elements of each row, (M, count)."""
+        last = first + count * step
+        if self._even is not None and not bool(np.any(numbers < 0)) and last <= self._even.shape[1]:
+            is_all = numbers.size == len(self._even) and bool(
+                np.array_equal(numbers, np.arange(numbers.size))
+            )
+            even = self._even if is_all else self._even[numbers]
+            return even[:, first:last:step]
+        return self.elements(numbers, first + np.arange(count)[None, :] * step)
+
+    def copy(self, number: int) -> NDArray[Any]:
+        """Return a row of its own, which outlives the batch."""
+        start = self._starts[number]
+        return self._flat[start : start + self._lengths[number]].copy()
+
+    def _locate(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in `starts` each row stands, kept rows behind the others."""
+        negative = numbers < 0
+        if not bool(negative.any()):
+            return numbers
+        places = numbers.copy()
+        for variable in set((-1 - numbers[negative]).tolist()):
+            if variable not in self._places:
+                row = self._kept.get(variable, np.zeros(0, self._flat.dtype))
+                self._places[variable] = self._starts.size
+                self._starts = np.append(self._starts, self._flat.size)
+                self._lengths = np.append(self._lengths, row.size)
+                self._flat = np.concatenate((self._flat, row))
+            places[numbers == -1 - variable] = self._places[variable]
+        return places
