@@ -249,7 +249,7 @@ def _run(
     decisions: list[Decision] = []
     remarks: list[str] = []
     check_dae(module)
-    for step in steps:
+    for step, following in zip(steps, (*steps[1:], None), strict=True):
         module_pass = step.module_pass
         name = module_pass.name
         if isinstance(module_pass, ChooseDecoupling):
@@ -264,7 +264,8 @@ def _run(
         except VerifyException as error:
             raise CompileError(f"IR after {name!r} must verify: {error}", node=name) from error
         check_dae(module, allow_temporaries=step.temporaries)
-        if step.level != "scf":
+        is_last = following is None or following.level != step.level
+        if step.level != "scf" and is_last:
             texts[step.level] = f"{module!s}\n"
         if observe is not None and not step.temporaries:
             observe(name, module)

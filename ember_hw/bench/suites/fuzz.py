@@ -4,16 +4,21 @@
 (more than half of them, of a hundred steps or more), programs that break a rule, memory that errs
 or stops, sinks that stop, aborts and resets. None may hang, read outside its regions, or give a
 wrong answer unreported. A failing program is made small; `replay` runs one by its seed.
+
+And random loop nests, for ten minutes: those that compile write what their source writes, at least
+four of five compile, the others are refused with a reason.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
 from ember_hw.bench.fuzzing.configs import CONFIGS
 from ember_hw.bench.fuzzing.faults import KINDS
+from ember_hw.bench.fuzzing.nests import NestAccount, run_nests
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.config import AcceleratorConfig
@@ -25,6 +30,11 @@ QUICK_CASES = {"tiny": 150, "ports": 100}
 #: Seeds of two jobs are apart.
 SEEDS_A_JOB = 1_000_000
 _LEAST_LONG_SHARE = 0.5
+#: Workload of the nests, how long they run, and how many a quick run has.
+NESTS = "nests"
+NEST_SECONDS = 600
+QUICK_NESTS = 60
+_LEAST_COMPILED_SHARE = 0.8
 
 
 def run(job: Job) -> Iterator[Row]:
@@ -37,10 +47,11 @@ def run(job: Job) -> Iterator[Row]:
         job.watcher(f"fuzz: {name}, {cases} programs")
         accounts[name] = account = _account(job, CONFIGS[name], cases)
         yield _row_of(name, account, job.seed * SEEDS_A_JOB)
-    if not accounts:
-        return
-    yield _long_share(accounts)
-    yield _drawn(accounts, is_whole=accounts.keys() == CASES.keys())
+    if accounts:
+        yield _long_share(accounts)
+        yield _drawn(accounts, is_whole=accounts.keys() == CASES.keys())
+    if job.wants(NESTS):
+        yield from _nests(job)
 
 
 def replay(config: str, seed: int) -> str:
@@ -74,6 +85,45 @@ def _account(job: Job, config: AcceleratorConfig, cases: int) -> Account:
         return campaign.run(range(first, first + cases), on_case)
     finally:
         campaign.close()
+
+
+def _nests(job: Job) -> Iterator[Row]:
+    job.watcher(f"fuzz: {NESTS}, {QUICK_NESTS if job.quick else f'{NEST_SECONDS} s'}")
+    first = job.seed * SEEDS_A_JOB
+    end = time.monotonic() + NEST_SECONDS
+
+    def seeds() -> Iterator[int]:
+        seed = first
+        while seed - first < QUICK_NESTS if job.quick else time.monotonic() < end:
+            yield seed
+            seed += 1
+
+    def on_nest(account: NestAccount) -> None:
+        job.watcher.reached(account.nests, QUICK_NESTS if job.quick else None, None)
+
+    account = run_nests(seeds(), on_nest)
+    failures = [
+        {"seed": f.seed, "opt_level": f.opt_level, "reason": f.reason} for f in account.failures
+    ]
+    yield Row(
+        workload=NESTS,
+        metric="nests that agree with their source or are refused",
+        value=account.nests - len(failures),
+        unit="nests",
+        params={"first_seed": first, "refused": dict(account.refused), "failures": failures},
+        reference_name="nests",
+        reference=account.nests,
+        bar=1.0,
+    )
+    yield Row(
+        workload=NESTS,
+        metric="nests that compile",
+        value=account.compiled,
+        unit="nests",
+        reference_name="four of five",
+        reference=_LEAST_COMPILED_SHARE * account.nests,
+        bar=1.0,
+    )
 
 
 def _row_of(name: str, account: Account, first_seed: int) -> Row:

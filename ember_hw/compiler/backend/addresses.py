@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.dialects import dlc, slc
 from ember_hw.compiler.transforms.ir_facts import constant
@@ -144,3 +144,18 @@ def _apart(stream: SSAValue) -> Address | None:
             return Address(((alu.rhs, left),))
         case _:
             return None
+
+
+def unit_depths(ops: Sequence[Operation]) -> dict[SSAValue, int]:
+    """Return how deep the unit lies that advances each stream; units form a chain."""
+    depths: dict[SSAValue, int] = {}
+    units: dict[SSAValue, int] = {}
+    for op in ops:
+        if isinstance(op, dlc.NewTuOp):
+            units[op.result] = len(units)
+        elif isinstance(op, dlc.GetIndVarOp):
+            depths[op.result] = units[op.tu]
+        elif op.results:
+            above = [depths[operand] for operand in op.operands if operand in depths]
+            depths[op.results[0]] = max(above, default=0)
+    return depths

@@ -9,7 +9,7 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ember_hw.compiler.backend.addresses import Address, choose
+from ember_hw.compiler.backend.addresses import Address, choose, unit_depths
 from ember_hw.compiler.backend.physical_names import PhysicalNames
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
@@ -21,9 +21,11 @@ from ember_hw.compiler.dialects.au import (
     PushOp,
     RowOp,
     Slot,
+    SlotAttr,
     SlotKind,
     TuOp,
 )
+from ember_hw.compiler.dialects.au_program import element_bytes
 from ember_hw.compiler.dialects.stream_types import head_type, vector_shape
 from ember_hw.compiler.transforms.ir_facts import (
     constant,
@@ -36,6 +38,9 @@ _ALU = {
     slc.AluKind.SUB: AluOperation.SUB,
     slc.AluKind.MUL: AluOperation.MUL,
 }
+
+#: More than the length of a row can be, a multiple of every bus, and less than a pitch can be.
+_MOST_ROW_BYTES = 1 << 19
 
 _HOST_CODE = (
     arith.ConstantOp,
@@ -139,7 +144,7 @@ class _Allocation(PhysicalNames):
         self.unit_ops: list[dlc.NewTuOp] = []
         self.loads: list[tuple[slc.MemStreamOp, Address, int]] = []
         self.records: list[Operation] = []
-        self.depths = _depths(self.ops)
+        self.depths = unit_depths(self.ops)
         #: Address of each memory stream of one dimension, of the last index of others.
         self.addresses: dict[slc.MemStreamOp, Address] = {}
         self.computed = self._computed_streams()
@@ -194,6 +199,7 @@ class _Allocation(PhysicalNames):
                     and register.event == op.event
                 ]
                 unit = self.units[op.tu]
+                values = [self._own_row(slot) for slot in values]
                 self.records.append(PushOp(unit, op.event.data, op.id.value.data, values))
             case dlc.RegisterOperandOp() | dlc.YieldOp():
                 pass
@@ -204,6 +210,19 @@ class _Allocation(PhysicalNames):
                     "one with a form in the access unit",
                     repr(op.name),
                 )
+
+    def _own_row(self, slot: Slot) -> Slot:
+        """Return the row, or where it is pushed already another entry of the same."""
+        is_pushed = slot in [
+            value.data for push in self.records if isinstance(push, PushOp) for value in push.values
+        ]
+        if not is_pushed or slot.kind is not SlotKind.ROW:
+            return slot
+        (row,) = (r for r in self.records if isinstance(r, RowOp) and r.row.data == slot)
+        again = row.clone()
+        again.row = SlotAttr.row(self.next_row())
+        self.records.append(again)
+        return again.row.data
 
     def _unit(self, op: dlc.NewTuOp) -> None:
         number = len(self.unit_ops)
@@ -328,7 +347,7 @@ class _Allocation(PhysicalNames):
         )
         holder = self.holder(op.indices)
         index, length = self._row_number(op.memref, op.indices, op), self.slot(op.length, op)
-        pitch = self.pitch(op.memref) if op.indices else Slot(SlotKind.INTEGER, 0)
+        pitch = self.pitch(op.memref) if op.indices else _only_row(element)
         number = self.new_row(op.result, holder)
         self.records.append(
             RowOp(
@@ -352,7 +371,7 @@ class _Allocation(PhysicalNames):
             rule = f"a constant multiple of {lanes}, where a part of a row can begin"
             refuse(op, "lower bound of a unit that reads vectors", rule, first)
         base = self.base(op.memref, op)
-        pitch = self.pitch(op.memref) if len(op.indices) > 1 else Slot(SlotKind.INTEGER, 0)
+        pitch = self.pitch(op.memref) if len(op.indices) > 1 else _only_row(element)
         end = self.slot(self.unit_ops[holder].upper_bound, op)
         number = self.new_row(op.result, holder)
         length = Slot(SlotKind.INTEGER, lanes)
@@ -364,16 +383,6 @@ class _Allocation(PhysicalNames):
         )  # fmt: skip
 
 
-def _depths(ops: Sequence[Operation]) -> dict[SSAValue, int]:
-    """Return how deep the unit lies that advances each stream; units form a chain."""
-    depths: dict[SSAValue, int] = {}
-    units: dict[SSAValue, int] = {}
-    for op in ops:
-        if isinstance(op, dlc.NewTuOp):
-            units[op.result] = len(units)
-        elif isinstance(op, dlc.GetIndVarOp):
-            depths[op.result] = units[op.tu]
-        elif op.results:
-            above = [depths[operand] for operand in op.operands if operand in depths]
-            depths[op.results[0]] = max(above, default=0)
-    return depths
+def _only_row(element: Attribute) -> Slot:
+    """Return a distance of rows that no row of a memory with one row exceeds."""
+    return Slot(SlotKind.INTEGER, _MOST_ROW_BYTES // element_bytes(element))

@@ -117,10 +117,15 @@ class PhysicalNames:
         """Return the distance of a memref's rows."""
         return self.argument(f"{self.symbols[value]}.pitch", IndexType())
 
-    def new_row(self, stream: SSAValue, holder: int) -> int:
-        """Give a row the next number."""
+    def next_row(self) -> int:
+        """Return the next number of a row."""
         number = self._rows
         self._rows += 1
+        return number
+
+    def new_row(self, stream: SSAValue, holder: int) -> int:
+        """Give a row the next number."""
+        number = self.next_row()
         self.name(stream, Slot(SlotKind.ROW, number), holder)
         return number
 

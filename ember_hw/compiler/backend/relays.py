@@ -95,8 +95,10 @@ class _Relays:
         self.chain: list[_Place] = []
         #: Place in the chain of each value of units and streams; arguments are above all.
         self.positions: dict[Slot, int] = {}
-        #: Streams that wanted a relay, in the order in which they got one.
-        self.added: list[Stream] = []
+        #: Streams and rows that wanted a relay, in the order in which they got one.
+        self.added: list[Stream | Row] = []
+        #: Value that stands for the row number of each row whose number is no value.
+        self._row_indices: dict[int, Slot] = {}
         self._requests = {
             Slot(SlotKind.ARGUMENT, a.number) for a in program.arguments if a.is_request
         }
@@ -132,6 +134,9 @@ class _Relays:
                 places.append(self._open(self._relay(unit)))
                 # A new relay has room for any stream that some unit can hold.
                 self._put(stream, places[-1], first, force=True)
+        for row in (r for r in self.source.rows if r.unit == unit.number):
+            if not self._is_value(row.index):
+                self._row_index(row, places)
 
     def _open(self, unit: Unit) -> _Place:
         place = _Place(unit, len(self.chain))
@@ -164,6 +169,8 @@ class _Relays:
 
     def _put(self, stream: Stream, place: _Place, first: _Place, *, force: bool = False) -> bool:
         """Put a stream on a unit or relay, if it fits; whether it did."""
+        if any(self._position(slot) > place.position for slot in _slots(stream)):
+            return False
         match stream:
             case MemoryStream():
                 new = self._memory(stream, place, is_first=place is first, force=force)
@@ -182,6 +189,17 @@ class _Relays:
         self._streams[stream.number] = new
         self.positions[Slot(SlotKind.STREAM, stream.number)] = place.position
         return True
+
+    def _row_index(self, row: Row, places: list[_Place]) -> None:
+        """Let a relay have a row number that is the same always: only values select rows."""
+        relays = [place for place in places if place.unit.is_relay]
+        place = next((p for p in relays if p.value in (None, row.index)), None)
+        if place is None:
+            self.added.append(row)
+            place = self._open(self._relay(places[0].unit))
+            places.append(place)
+        place.value = row.index
+        self._row_indices[row.number] = Slot(SlotKind.UNIT, place.unit.number)
 
     def _memory(
         self, stream: MemoryStream, place: _Place, *, is_first: bool, force: bool
@@ -276,12 +294,13 @@ class _Relays:
         return replace(unit, parent=above, lower=place.value, upper=place.value, upper_offset=1)
 
     def _row(self, row: Row) -> Row:
+        row = replace(row, index=self._row_indices.get(row.number, row.index))
         return replace(row, unit=self._lowest(row.unit, _row_slots(row)))
 
     def _push(self, push: Push) -> Push:
         if push.event is not Event.ITERATE:
             return push
-        rows = {row.number: row for row in self.source.rows}
+        rows = {row.number: self._row(row) for row in self.source.rows}
         slots = [
             slot
             for operand in push.operands
@@ -296,6 +315,17 @@ class _Relays:
         place = self.positions[Slot(SlotKind.UNIT, unit)]
         lowest = max([place, *(self._position(slot) for slot in slots)])
         return self.chain[lowest].unit.number
+
+
+def _slots(stream: Stream) -> list[Slot]:
+    match stream:
+        case MemoryStream():
+            slots = (stream.index, stream.scale, stream.offset)
+            return [slot for slot in slots if slot is not None]
+        case AluStream():
+            return [stream.lhs, stream.rhs]
+        case NextStream():
+            return [Slot(SlotKind.STREAM, stream.source)]
 
 
 def _row_slots(row: Row) -> list[Slot]:

@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from ember_hw.bench.fuzzing.nests import run_nests
+from ember_hw.bench.fuzzing.random_nests import WRITTEN, nest_arguments, random_nest
 from ember_hw.compiler.interpreters import Schedule, interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS, run_pipeline
-from ember_hw.compiler.tests.nests import nest_arguments, random_nest
 from ember_hw.errors import CompileError
 
 #: Nests of one test; a test runs them at one level.
@@ -26,7 +27,7 @@ def outputs(
     """Return what a nest writes."""
     arguments = nest_arguments(seed, columns=(1, 4, 6)[seed % 3])
     interpret(module, "kernel", list(arguments.values()), schedule=schedule)
-    return np.concatenate([arguments["out"].ravel(), arguments["sc"]])
+    return np.concatenate([arguments[name].ravel() for name in WRITTEN])
 
 
 @cache
@@ -52,3 +53,20 @@ def test_random_nests_agree_with_scf(opt_level: int) -> None:
             )
     assert len(refused) <= len(NESTS) // 5
     assert all(text.startswith("top-level loop must be one whose bounds") for text in refused)
+
+
+@pytest.mark.parametrize("first", range(0, 500, 100))
+def test_random_nests_run_as_microcode_or_are_refused_with_a_reason(first: int) -> None:
+    account = run_nests(range(first, first + 100))
+    assert account.failures == []
+    assert account.compiled >= 80
+    assert account.compiled + account.refused.total() == 100
+    assert account.refused.keys() <= REASONS
+
+
+#: Why nests are refused: nothing to offload, a quotient that addresses memory, too many scalars.
+REASONS = {
+    "must be one whose bounds, step and at least one load the access unit can compute",
+    "must be add, sub or mul",
+    "limit bundle_scalars",
+}

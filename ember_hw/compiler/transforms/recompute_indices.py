@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ember_hw.compiler.dialects import dlc, slc
+from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.transforms.ir_facts import copy_hint, erase, functions, strip_stream
 
 _ARITHMETIC: dict[slc.AluKind, type[arith.AddiOp | arith.SubiOp | arith.MuliOp | arith.DivSIOp]] = {
@@ -20,6 +20,13 @@ _ARITHMETIC: dict[slc.AluKind, type[arith.AddiOp | arith.SubiOp | arith.MuliOp |
     slc.AluKind.MUL: arith.MuliOp,
     slc.AluKind.DIV: arith.DivSIOp,
 }
+_STREAMS = (
+    slc.AluStreamOp,
+    slc.CastStreamOp,
+    slc.MemStreamOp,
+    slcvec.MemStreamOp,
+    dlc.RowStreamOp,
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class RecomputeIndices(ModulePass):
     Accepts `dlc` from `slc-to-dlc`. An operand that is a sum, difference, product or quotient needs
     an ALU of the access unit, which has few. It is replaced by the streams that it is computed
     from, and its case computes it, if these are not more operands than before: a row number times
-    the rows of a block, for instance. Streams that nothing reads any more are erased.
+    the rows of a block, for instance. Streams that nothing reads are erased, loads among them.
 
     Parameters
     ----------
@@ -78,7 +85,7 @@ class _Nest:
             pops = [op for op in block.ops if isinstance(op, dlc.PopOperandOp)]
             self._rewrite_case(registers, pops)
         for op in reversed(ops):
-            if isinstance(op, slc.AluStreamOp | slc.CastStreamOp) and not op.results[0].uses:
+            if isinstance(op, _STREAMS) and not op.results[0].uses:
                 erase(op)
 
     def _rewrite_case(

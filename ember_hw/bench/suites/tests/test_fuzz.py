@@ -7,6 +7,7 @@ import pytest
 
 from ember_hw.bench.fuzzing.campaign import Account, Failure
 from ember_hw.bench.fuzzing.configs import CONFIGS
+from ember_hw.bench.fuzzing.nests import NestAccount, NestFailure
 from ember_hw.bench.registry import Job
 from ember_hw.bench.suites import fuzz
 from ember_hw.bench.tests.fakes import Silent
@@ -34,13 +35,31 @@ class ACampaign:
         pass
 
 
+def some_nests(
+    seeds: Iterable[int], on_nest: Callable[[NestAccount], None] = lambda account: None
+) -> NestAccount:
+    """Compile nothing: of ten nests one is wrong and one is refused."""
+    account = NestAccount()
+    for seed in seeds:
+        account.nests += 1
+        account.compiled += seed % 10 > 1
+        if seed % 10 == 0:
+            account.failures.append(NestFailure(seed, seed % 4, "out is wrong"))
+        elif seed % 10 == 1:
+            account.refused["a reason"] += 1
+        on_nest(account)
+    return account
+
+
 @pytest.fixture(autouse=True)
 def campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "Campaign", ACampaign)
+    monkeypatch.setattr(fuzz, "run_nests", some_nests)
+    monkeypatch.setattr(fuzz, "NEST_SECONDS", 0.01)
 
 
 def test_every_program_counts() -> None:
-    *ends, long, drawn = fuzz.run(Job(watcher=Silent()))
+    *ends, long, drawn, _, _ = fuzz.run(Job(watcher=Silent()))
     assert [row.workload for row in ends] == [*fuzz.CASES]
     assert sum(row.reference or 0 for row in ends) == 10_000
     assert all(row.ratio == 1 and not row.is_below_bar for row in ends)
@@ -64,8 +83,27 @@ def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
 
 
 def test_quick_runs_a_part() -> None:
-    *ends, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
+    *ends, _, _, nests, _ = fuzz.run(Job(watcher=Silent(), quick=True))
     assert {row.workload: row.value for row in ends} == fuzz.QUICK_CASES
+    assert nests.reference == fuzz.QUICK_NESTS
+
+
+def test_nests_that_are_wrong_or_refused_too_often_miss_the_bar() -> None:
+    agree, compiled = fuzz.run(Job(watcher=Silent(), seed=1, quick=True, only=fuzz.NESTS))
+    assert agree.is_below_bar
+    assert agree.value == 0.9 * fuzz.QUICK_NESTS
+    assert agree.params["refused"] == {"a reason": fuzz.QUICK_NESTS // 10}
+    assert agree.params["failures"][0] == {
+        "seed": 1_000_000, "opt_level": 0, "reason": "out is wrong",
+    }  # fmt: skip
+    assert not compiled.is_below_bar
+    assert compiled.ratio == 1
+
+
+def test_nests_run_until_their_time_is_over() -> None:
+    agree, _ = fuzz.run(Job(watcher=Silent(), only=fuzz.NESTS))
+    assert agree.params["first_seed"] == 0
+    assert (agree.reference or 0) > 10
 
 
 def test_nothing_is_wanted() -> None:

@@ -218,7 +218,7 @@ def test_memory_of_more_dimensions_is_addressed_by_row_number() -> None:
         "au.alu s3 on t0 = mul t0, a2",
         "au.alu s4 on t0 = add s3, t0",
         "au.row r0 on t0 = a1[s4 * a3] len a0 : f32",
-        "au.row r1 on t0 = a4[0 * 0] len a0 : f32",
+        "au.row r1 on t0 = a4[0 * 131072] len a0 : f32",
     ]
 
 

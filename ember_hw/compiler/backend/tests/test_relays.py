@@ -125,6 +125,44 @@ def test_a_load_at_what_a_load_of_the_unit_gave_goes_below() -> None:
     ]
 
 
+def test_what_needs_a_stream_of_a_relay_goes_below_it() -> None:
+    lines = relayed(
+        """
+        au.tu t0 = 0 to a1 step 1
+        au.mem s0 on t0 = a0[t0 * 8 + t0] : i32
+        au.mem s1 on t0 = a0[s0] : i32
+        au.alu s2 on t0 = add s1, s0
+        au.push t0 ite id 1 (s1, s2)
+        """
+    )
+    assert lines[1:] == [
+        "au.tu t1 under t0 = t0 to t0 + 1 step 1 {relay}",
+        "au.mem s0 on t1 = a0[t0 * 8 + t1] : i32",
+        "au.tu t2 under t1 = 0 to 1 step 1 {relay}",
+        "au.mem s1 on t2 = a0[s0] : i32",
+        "au.alu s2 on t2 = add s1, s0",
+        "au.push t2 ite id 1 (s1, s2)",
+    ]
+
+
+def test_rows_of_a_number_that_stays_the_same_take_the_value_of_a_relay() -> None:
+    lines = relayed(
+        """
+        au.tu t0 = 0 to a1 step 1
+        au.row r0 on t0 = a2[0 * 16] len 4 : f32
+        au.row r1 on t0 = a2[a1 * 16] len 4 : f32
+        au.push t0 ite id 1 (r0, r1)
+        """
+    )
+    assert lines[1:] == [
+        "au.tu t1 under t0 = 0 to 0 + 1 step 1 {relay}",
+        "au.row r0 on t1 = a2[t1 * 16] len 4 : f32",
+        "au.tu t2 under t1 = a1 to a1 + 1 step 1 {relay}",
+        "au.row r1 on t2 = a2[t2 * 16] len 4 : f32",
+        "au.push t2 ite id 1 (r0, r1)",
+    ]
+
+
 def test_the_source_of_a_next_value_keeps_its_place_on_the_unit() -> None:
     lines = relayed(
         """

@@ -1,4 +1,10 @@
-"""Random loop nests of the accepted scf, with inputs: what a fuzz test of the levels runs."""
+"""Random loop nests of the scf that the compiler accepts, with inputs: what a fuzz test runs.
+
+A function has one or two nests of up to five loops, dense, from offset to offset, or to a number
+that was loaded; loads of indices, through indices, and at sums, differences, products and quotients
+of them; loops over the elements of rows that add to a row, fold, or both; scalars, conditions,
+stores in any place between, and values that loops carry.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +15,31 @@ from typing import Any
 import numpy as np
 
 ROWS, LOOKUPS = 4, 6
+#: Elements of the vectors that computed indices select, and the largest constant in them.
+FAR, _MOST_CONSTANT = 64, 8
 _PARAMETERS = (
     "%off: !X, %idx: !X, %col: !I, %psw: !V, %tab: !T, %rel: !T, %vec: !V, %out: !T, %sc: !V, "
-    "%N: index, %K: index"
+    "%map: !X, %grid: !J, %far: !V, %acc: !V, %N: index, %K: index, %M: index"
 )
-_NAMES = ("off", "idx", "col", "psw", "tab", "rel", "vec", "out", "sc", "N", "K")
+_NAMES = (
+    "off", "idx", "col", "psw", "tab", "rel", "vec", "out", "sc", "map", "grid", "far", "acc",
+    "N", "K", "M",
+)  # fmt: skip
+#: Arrays that nests write.
+WRITTEN = ("out", "sc", "acc")
 _HEAD = f"""
 !X = memref<?xindex>
 !I = memref<?xi64>
 !V = memref<?xf32>
 !T = memref<?x?xf32>
+!J = memref<?x?xindex>
 func.func @kernel({_PARAMETERS})
     attributes {{ember.args = [{", ".join(f'"{name}"' for name in _NAMES)}], ember.noalias}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant {_MOST_CONSTANT} : index
   %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32
   %D = memref.dim %tab, %c1 : !T
@@ -34,14 +50,24 @@ _FOLDS = ("addf", "mulf", "maximumf")
 
 @dataclass
 class _Scope:
-    """What a statement may use: rows and lookups as indices, floats."""
+    """What a statement may use: rows and lookups as indices, floats, computed indices."""
 
     rows: list[str]
     lookups: list[str] = field(default_factory=list[str])
     floats: list[str] = field(default_factory=lambda: ["%f1"])
+    #: Each with the most that it can be.
+    computed: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
     def inner(self) -> _Scope:
-        return _Scope(list(self.rows), list(self.lookups), list(self.floats))
+        return _Scope(list(self.rows), list(self.lookups), list(self.floats), list(self.computed))
+
+    @property
+    def indices(self) -> list[tuple[str, int]]:
+        return [
+            *((row, ROWS - 1) for row in self.rows),
+            *((lookup, LOOKUPS - 1) for lookup in self.lookups),
+            *self.computed,
+        ]
 
 
 class _Writer:
@@ -73,6 +99,8 @@ class _Writer:
     def function(self) -> str:
         carried = self.random.random() < 0.2
         self.loop(_Scope([]), 1, dense=True, carried=carried, root=True)
+        if self.random.random() < 0.15:
+            self.loop(_Scope([]), 1, dense=True, carried=False, root=True)
         body = "\n".join(self.lines)
         return f"{_HEAD}{body}\n  func.return\n}}\n"
 
@@ -82,7 +110,7 @@ class _Writer:
         """Write a loop of rows, dense or from one offset to the next, and what is in it."""
         if dense:
             lower = self.pick(["%c0", "%c0", "%c1"])
-            upper = "%N" if root else self.pick(["%N", "%K"])
+            upper = "%N" if root else self.pick(["%N", "%K", *scope.rows])
             step = self.pick(["%c1", "%c1", "%c1", "%c2"])
         else:
             row = self.pick(scope.rows)
@@ -110,7 +138,9 @@ class _Writer:
             self.emit(f"memref.store {result}, %sc[%c0] : !V", depth)
 
     def statement(self, scope: _Scope, depth: int) -> None:
-        kinds = ["load", "load", "row", "row", "row", "scalar", "store", "condition"]
+        kinds = ["load", "load", "row", "row", "row", "scalar", "store", "condition", "index"]
+        if scope.computed:
+            kinds += ["index", "far", "far"]
         if depth < 4:
             kinds += ["loop", "loop", "loop"]
         getattr(self, f"_{self.pick(kinds)}")(scope, depth)
@@ -128,6 +158,41 @@ class _Writer:
                 scope.floats.append(self.load("%psw", lookup, "!V", depth))
         else:
             scope.floats.append(self.load("%vec", self.pick(scope.rows), "!V", depth))
+
+    def _index(self, scope: _Scope, depth: int) -> None:
+        """Write a sum, difference, product or quotient that selects an element of `far`."""
+        value, most = self.random.choice(scope.indices)
+        other, other_most = self.random.choice([*scope.indices, ("%c1", 1), ("%c3", 3)])
+        factor, times = self.random.choice([("%c2", 2), ("%c3", 3), ("%M", 2)])
+        choices = [
+            (f"addi {value}, {other}", most + other_most),
+            (f"addi {other}, {value}", most + other_most),
+            (f"muli {value}, {factor}", most * times),
+            (f"muli {factor}, {value}", most * times),
+            (f"muli {value}, {other}", most * other_most),
+            (f"divsi {value}, %c2", most // 2),
+        ]
+        if most <= _MOST_CONSTANT:
+            choices.append((f"subi %c8, {value}", _MOST_CONSTANT))
+        text, limit = self.random.choice(choices)
+        if limit < FAR:
+            scope.computed.append((self.value(f"arith.{text} : index", depth), limit))
+
+    def _far(self, scope: _Scope, depth: int) -> None:
+        """Write an access at a computed index, or at two."""
+        index, _ = self.random.choice(scope.computed)
+        kind = self.random.randrange(4)
+        if kind == 0:
+            scope.rows.append(self.load("%map", index, "!X", depth))
+        elif kind == 1:
+            scope.floats.append(self.load("%far", index, "!V", depth))
+        elif kind == 2:
+            self.emit(f"memref.store {self.pick(scope.floats)}, %acc[{index}] : !V", depth)
+        else:
+            columns = [name for name, most in scope.indices if most < LOOKUPS]
+            if scope.rows:
+                place = f"{self.pick(scope.rows)}, {self.pick(columns)}"
+                scope.rows.append(self.load("%grid", place, "!J", depth))
 
     def _loop(self, scope: _Scope, depth: int) -> None:
         dense = self.random.random() < 0.4
@@ -190,7 +255,7 @@ def random_nest(seed: int) -> str:
 
 
 def nest_arguments(seed: int, columns: int) -> dict[str, Any]:
-    """Return a value of each argument of every nest; `out` and `sc` are written."""
+    """Return a value of each argument of every nest."""
     random = np.random.default_rng(seed)
 
     def floats(*shape: int) -> Any:
@@ -208,6 +273,11 @@ def nest_arguments(seed: int, columns: int) -> dict[str, Any]:
         "vec": floats(ROWS),
         "out": floats(ROWS, columns),
         "sc": floats(ROWS),
+        "map": random.integers(0, ROWS, FAR),
+        "grid": random.integers(0, ROWS, (ROWS, LOOKUPS)),
+        "far": floats(FAR),
+        "acc": floats(FAR),
         "N": ROWS,
         "K": 3,
+        "M": 2,
     }
