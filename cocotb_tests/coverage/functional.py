@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ember_hw.bench.fuzzing.case import Case
 from ember_hw.bench.fuzzing.coverage import Coverage
-from ember_hw.bench.fuzzing.hardware import Outcome
+from ember_hw.bench.fuzzing.outcome import Outcome
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import FaultCode
 

@@ -6,7 +6,7 @@ from cocotb_tests.configs import CONFIGS
 from cocotb_tests.coverage.directed import directed
 from cocotb_tests.coverage.functional import Functional
 from cocotb_tests.coverage.programs import case_table, op_classes, random_programs
-from ember_hw.bench.fuzzing.hardware import Outcome
+from ember_hw.bench.fuzzing.outcome import Outcome
 from ember_hw.registers import NO_UNIT, FaultCode
 
 _TINY = CONFIGS["tiny"]

@@ -1,16 +1,17 @@
-"""Runs many cases on one access unit and keeps account."""
+"""Runs many cases on simulated access units and keeps account."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ember_hw.bench.fuzzing.case import Case
 from ember_hw.bench.fuzzing.compare import judge, judge_interpreter
 from ember_hw.bench.fuzzing.coverage import Coverage
-from ember_hw.bench.fuzzing.faults import random_case
-from ember_hw.bench.fuzzing.hardware import HangError, Hardware
+from ember_hw.bench.fuzzing.draw import random_draw
+from ember_hw.bench.fuzzing.hardware import Draw, HangError, Hardware
 from ember_hw.bench.fuzzing.shrink import shrink
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import FaultCode
@@ -26,16 +27,17 @@ _MOST_BEFORE = 8
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that failed.
+    """A draw that failed.
 
     Attributes
     ----------
     seed : int
     reason : str
     before : tuple of int
-        Seeds of cases that must run before it on the same hardware.
+        Seeds of draws that must run before it on the same hardware.
     program : str
-        A small program that fails alike; empty where none was looked for.
+        Small programs, of each unit that takes part, that fail alike; empty where none were looked
+        for.
     """
 
     seed: int
@@ -51,7 +53,7 @@ class Account:
     Attributes
     ----------
     cases, long_legal, cycles : int
-        Cases run, legal ones with `LONG_TOKENS` or more leaf tokens, and their simulated cycles.
+        Cases run, legal ones with `LONG_TOKENS` or more leaf tokens, and the simulated cycles.
     kinds, faults : tally of str
         Kinds of cases, and fault codes that hardware reported.
     coverage : Coverage
@@ -66,13 +68,26 @@ class Account:
     coverage: Coverage = field(default_factory=Coverage)
     failures: list[Failure] = field(default_factory=list[Failure])
 
+    def add(self, other: Account) -> None:
+        """Add what came of another campaign."""
+        self.cases += other.cases
+        self.long_legal += other.long_legal
+        self.cycles += other.cycles
+        self.kinds += other.kinds
+        self.faults += other.faults
+        self.coverage.seen |= other.coverage.seen
+        self.failures += other.failures
+
 
 class Campaign:
-    """Random cases on one simulated access unit, which is never reset unless a case says so.
+    """Random cases on simulated access units, which are never reset unless a case says so.
 
     Parameters
     ----------
     config : AcceleratorConfig
+        Of each unit.
+    units : int
+        They share all channels, and each runs a case at the same time as the others.
     optimise : bool
         Compile a faster model, in more time.
     progress : callable, optional
@@ -83,43 +98,52 @@ class Campaign:
         self,
         config: AcceleratorConfig,
         *,
+        units: int = 1,
         optimise: bool = True,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.config = config
+        self.config, self.units = config, units
         self.account = Account()
-        self._hardware = Hardware(config, optimise=optimise, progress=progress)
+        self._hardware = Hardware(config, units=units, optimise=optimise, progress=progress)
 
     def close(self) -> None:
         """Free the model."""
         self._hardware.close()
 
-    def run(self, seeds: Iterable[int], on_case: Callable[[], None] = lambda: None) -> Account:
-        """Run the cases of some seeds, and tell `on_case` after each."""
+    def run(self, seeds: Iterable[int], on_draw: Callable[[], None] = lambda: None) -> Account:
+        """Run the cases of some seeds, and tell `on_draw` after each seed."""
         ran: list[int] = []
         for seed in seeds:
-            case = random_case(self.config, seed)
-            self._count(case)
-            reason = self.attempt(case, with_counters=True)
+            draw = random_draw(self.config, seed, units=self.units)
+            for case in draw:
+                self._count(case)
+            reason = self.attempt(draw, with_counters=True)
             ran.append(seed)
             if reason is not None:
                 self._hardware.restart()
-                self.account.failures.append(self._explain(case, reason, ran[:-1]))
+                self.account.failures.append(self._explain(seed, draw, reason, ran[:-1]))
                 self._hardware.restart()
                 ran = []
-            on_case()
+            on_draw()
         return self.account
 
-    def attempt(self, case: Case, *, with_counters: bool = False) -> str | None:
-        """Run a case. Return what is wrong, or None."""
+    def attempt(self, draw: Draw, *, with_counters: bool = False) -> str | None:
+        """Run cases, each on its unit. Return what is wrong, or None."""
         try:
-            outcome = self._hardware.run(case, with_counters=with_counters)
+            outcomes = self._hardware.run_all(draw, with_counters=with_counters)
         except (HangError, SimulationError) as error:
             return f"{type(error).__name__}: {error}"
-        self.account.cycles += outcome.cycles
-        if outcome.fault[0]:
-            self.account.faults[FaultCode(outcome.fault[0]).name] += 1
-        return judge(case, outcome) or judge_interpreter(case)
+        self.account.cycles += next(iter(outcomes.values())).cycles
+        reasons: list[str] = []
+        for unit, outcome in outcomes.items():
+            case = draw[unit]
+            assert case is not None
+            if outcome.fault[0]:
+                self.account.faults[FaultCode(outcome.fault[0]).name] += 1
+            reason = judge(case, outcome) or judge_interpreter(case)
+            if reason is not None:
+                reasons.append(reason if self.units == 1 else f"unit {unit}: {reason}")
+        return "; ".join(reasons) or None
 
     def _count(self, case: Case) -> None:
         account = self.account
@@ -129,20 +153,36 @@ class Campaign:
             account.long_legal += 1
         account.coverage.note(case.microcode)
 
-    def _explain(self, case: Case, reason: str, ran: list[int]) -> Failure:
+    def _explain(self, seed: int, draw: Draw, reason: str, ran: list[int]) -> Failure:
         """Find out what a failure needs, and make it small."""
         if len(self.account.failures) >= _MOST_SHRUNK:
-            return Failure(case.seed, reason)
+            return Failure(seed, reason)
         for count in range(_MOST_BEFORE + 1):
             before = tuple(ran[len(ran) - count :])
-            if len(before) == count and self._fails(case, before):
-                small = shrink(case, lambda smaller: self._fails(smaller, before))
-                return Failure(case.seed, reason, before, small.describe())
-        return Failure(case.seed, f"{reason} (once in a long run; not again)", tuple(ran))
+            if len(before) == count and self._fails(draw, before):
+                program = "\n".join(case.describe() for case in self._small(draw, before) if case)
+                return Failure(seed, reason, before, program)
+        return Failure(seed, f"{reason} (once in a long run; not again)", tuple(ran))
 
-    def _fails(self, case: Case, before: tuple[int, ...]) -> bool:
-        """Tell whether a case fails on fresh hardware, after some others."""
+    def _small(self, draw: Draw, before: tuple[int, ...]) -> Draw:
+        """Leave out units whose programs do not matter, and make small those of the others."""
+        for unit in range(self.units):
+            alone = (*draw[:unit], None, *draw[unit + 1 :])
+            if any(alone) and self._fails(alone, before):
+                draw = alone
+        for unit, case in enumerate(draw):
+            if case is not None:
+                head, tail = draw[:unit], draw[unit + 1 :]
+                fails = partial(self._fails_with, head, tail, before)
+                draw = (*head, shrink(case, fails), *tail)
+        return draw
+
+    def _fails_with(self, head: Draw, tail: Draw, before: tuple[int, ...], case: Case) -> bool:
+        return self._fails((*head, case, *tail), before)
+
+    def _fails(self, draw: Draw, before: tuple[int, ...]) -> bool:
+        """Tell whether cases fail on fresh hardware, after some others."""
         self._hardware.restart()
         for seed in before:
-            self.attempt(random_case(self.config, seed))
-        return self.attempt(case) is not None
+            self.attempt(random_draw(self.config, seed, units=self.units))
+        return self.attempt(draw) is not None

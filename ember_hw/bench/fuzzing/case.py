@@ -111,6 +111,16 @@ class Case:
             return scalar, stopped.fault
         raise AssertionError("a fault that is collected must stop a run")
 
+    def named_spans(self) -> list[tuple[int, int]]:
+        """Return base and bytes of every region that the program names."""
+        spans: list[tuple[int, int]] = []
+        for path, record in self.microcode.records.items():
+            if "stream" in path and record["enable"]:
+                spans.append((record["base"], record["elements"] << record["size"]))
+            elif path.startswith("row") and record["events"]:
+                spans.append((record["base"], record["region_bytes"]))
+        return spans
+
     def _scalar(self, *, collect: bool) -> Scalar:
         return Scalar(
             self.microcode,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.bench.fuzzing.case import Case
-from ember_hw.bench.fuzzing.hardware import Outcome
+from ember_hw.bench.fuzzing.outcome import Outcome
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.scalar_microcode import Fault, Scalar, Unknown, Value
 from ember_hw.config import LINE_BYTES
@@ -108,8 +108,9 @@ def _different(case: Case, scalar: Scalar, outcome: Outcome) -> str | None:
         return f"{len(outcome.bundles)} bundles, not {len(scalar.bundles)}"
     if len(outcome.rows) != len(scalar.rows) or outcome.part:
         return f"{len(outcome.rows)} rows and {len(outcome.part)} bytes, not {len(scalar.rows)}"
-    if outcome.row_bytes != sum(len(row) for row in scalar.rows):
-        return f"{outcome.row_bytes} bytes of rows, not {sum(len(row) for row in scalar.rows)}"
+    row_bytes = sum(len(row) for row in scalar.rows)
+    if outcome.row_bytes not in (None, row_bytes):
+        return f"{outcome.row_bytes} bytes of rows, not {row_bytes}"
     return (
         _different_bundles("", outcome.bundles, scalar.bundles)
         or _different_rows(case, outcome.rows, scalar.rows)
@@ -167,13 +168,7 @@ def _different_reads(case: Case, scalar: Scalar, outcome: Outcome) -> str | None
 
 def _misread(case: Case, outcome: Outcome) -> str | None:
     """Find a read outside every region that the program names."""
-    config, get = case.config, case.microcode.records
-    spans: list[tuple[int, int]] = []
-    for path, record in get.items():
-        if "stream" in path and record["enable"]:
-            spans.append((record["base"], record["elements"] << record["size"]))
-        elif path.startswith("row") and record["events"]:
-            spans.append((record["base"], record["region_bytes"]))
+    spans = case.named_spans()
     limits = sorted((base, -(-(base + size) // LINE_BYTES) * LINE_BYTES) for base, size in spans)
     merged: list[tuple[int, int]] = []
     for begin, end in limits:
@@ -185,7 +180,7 @@ def _misread(case: Case, outcome: Outcome) -> str | None:
     for address, size in outcome.reads:
         if not any(begin <= address and address + size <= end for begin, end in merged):
             return f"read of {size} bytes at {address:#x} outside every region"
-        if address + size > 1 << config.address_width_bits:
+        if address + size > 1 << case.config.address_width_bits:
             return f"read of {size} bytes at {address:#x} beyond the address width"
     return None
 

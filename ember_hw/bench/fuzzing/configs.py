@@ -86,5 +86,23 @@ _CONFIGS = (
     ),
 )
 
-#: By name.
+#: Units that run alone, by name.
 CONFIGS: dict[str, AcceleratorConfig] = {config.name: config for config in _CONFIGS}
+
+_UNIT = PRESETS["tiny"].with_changes(traversal_units=2, input_queue=1, request_entries=2)
+
+#: Several units that share all channels, by name: what each is, and how many they are.
+CLUSTERS: dict[str, tuple[AcceleratorConfig, int]] = {
+    "pair": (_UNIT.with_changes(name="pair"), 2),
+    "trio": (
+        _UNIT.with_changes(
+            name="trio",
+            data_width_bits=128,
+            outstanding_reads=8,
+            memory_ports=2,
+            port_interleave_bytes=128,
+            index_port_bits=64,
+        ),
+        3,
+    ),
+}

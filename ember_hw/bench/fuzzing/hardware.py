@@ -1,134 +1,69 @@
-"""Runs cases on one simulated access unit, one after another, as a host would."""
+"""Runs cases on simulated access units, one after another, as a host would."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ember_hw.bench.fuzzing.case import Case
-from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
-from ember_hw.host.backends.verilog import cached_verilog
+from ember_hw.bench.fuzzing.outcome import Outcome
+from ember_hw.config import AcceleratorConfig
+from ember_hw.host.backends.requests import (
+    input_arrays,
+    read_completed,
+    read_fault,
+    read_state,
+    unit_address,
+)
+from ember_hw.host.backends.verilog import cached_cluster_verilog, cached_verilog, model_shape
 from ember_hw.registers import (
+    ADDRESS_WIDTH_BITS,
     ARGUMENTS_ADDRESS,
-    COMPLETED,
     CONTROL,
     CONTROL_ABORT,
+    CONTROL_JOINS,
     CONTROL_START,
-    FAULT,
-    FAULT_ADDRESS_HIGH,
-    FAULT_ADDRESS_LOW,
     MAGIC,
     MICROCODE_ADDRESS,
     REQUESTS,
-    STATUS,
     WATCHDOG,
-    Counter,
     State,
     counter_address,
     counters,
 )
 from ember_hw.rtl import axi
-from ember_hw.rtl.layouts import stream_bits
-from ember_hw.sim.build import ModelShape, build_model
+from ember_hw.sim.build import build_model
 from ember_hw.sim.model import Access, AccessKind, RunState, VerilatorModel
 
 _AT_REST = (State.IDLE, State.DONE, State.FAULTED)
-_STATE_MASK = 7
 # Cycles in which any case has ended: some thousand tokens, each a few hundred cycles at worst.
 _MOST_CYCLES = 4_000_000
 _MOST_POLLS = 10_000
 
+#: What each unit runs; None: it stays at rest.
+Draw = tuple[Case | None, ...]
+
 
 class HangError(Exception):
-    """The access unit did not come to rest."""
-
-
-@dataclass
-class Outcome:
-    """What a case brought on hardware.
-
-    Attributes
-    ----------
-    state : State
-        Where the unit came to rest; IDLE after a reset.
-    fault : (int, int, int, int)
-        Code, unit, stream, address.
-    completed : int
-        Requests that ended.
-    bundles : list of (events, scalars)
-    rows : list of bytes
-        Their beats, whole.
-    row_bytes : int
-        Bytes that TKEEP marked, of all beats.
-    part : bytes
-        Of a row that did not end.
-    reads : list of (int, int)
-        Address and bytes of each burst.
-    counters : list of int
-        All of the unit's counters, where they were asked for.
-    cycles : int
-        From the first start.
-    """
-
-    state: State = State.IDLE
-    fault: tuple[int, int, int, int] = (0, 0, 0, 0)
-    completed: int = 0
-    bundles: list[tuple[int, tuple[int, ...]]] = field(
-        default_factory=list[tuple[int, tuple[int, ...]]]
-    )
-    rows: list[bytes] = field(default_factory=list[bytes])
-    row_bytes: int = 0
-    part: bytes = b""
-    reads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    counters: list[int] = field(default_factory=list[int])
-    cycles: int = 0
-
-
-def model_shape(config: AcceleratorConfig) -> ModelShape:
-    """Return the ports of a config's Verilog."""
-    port = axi.ReadSignature(config).members
-    index = axi.ReadSignature(config, index=True).members if config.index_port_bits else None
-    return ModelShape(
-        bus_bytes=config.bus_bytes,
-        bundle_bytes=config.bundle_bytes,
-        event_bits=config.events,
-        id_bits=port["arid"].shape,
-        address_bits=config.address_width_bits,
-        memory_ports=config.memory_ports,
-        index_port_bytes=config.index_port_bits // 8,
-        index_id_bits=index["arid"].shape if index else 0,
-        length_bits=port["arlen"].shape,
-        input_bytes=config.index_bits // 8 if config.input_queue else 0,
-        input_dest_bits=stream_bits(config) if config.input_queue else 0,
-    )
+    """An access unit did not come to rest."""
 
 
 def _write(address: int, value: int) -> Access:
     return Access(kind=AccessKind.WRITE, address=address, value=value)
 
 
-def _stops_after_a_fault() -> list[Access]:
-    """Return what abandons further starts after a fault: one in FAULTED would begin anew.
-
-    A look at the state takes some cycles. Of DRAINING and FAULTED, which have its lowest bit in
-    common, and RESETTING between them, a single look could miss all.
-    """
-    assert State.DRAINING & State.FAULTED & ~State.RUNNING & ~State.DONE & 1
-    errs = Access(kind=AccessKind.STOP_IF, address=STATUS.address, value=1, mask=1)
-    resets = Access(
-        kind=AccessKind.STOP_IF, address=STATUS.address, value=State.RESETTING, mask=_STATE_MASK
-    )
-    return [errs, resets, errs]
-
-
 class Hardware:
-    """One simulated access unit.
+    """Simulated access units of one config: one alone, or several that share all channels.
 
     Parameters
     ----------
     config : AcceleratorConfig
+        Of each unit.
+    units : int
+        How many.
     optimise : bool
         Compile a faster model, in more time.
     coverage : bool
@@ -146,19 +81,25 @@ class Hardware:
         self,
         config: AcceleratorConfig,
         *,
+        units: int = 1,
         optimise: bool = True,
         coverage: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.config = config
+        self.config, self.units = config, units
+        if units == 1:
+            verilog, shape = cached_verilog(config, progress), model_shape(config)
+        else:
+            channels = config.memory_ports
+            verilog = cached_cluster_verilog(
+                config, units=units, channels=channels, sharing="shared", progress=progress
+            )
+            shape = model_shape(config, units=units, channels=channels, sharing="shared")
         self.library = build_model(
-            cached_verilog(config, progress),
-            model_shape(config),
-            optimise=optimise,
-            coverage=coverage,
-            progress=progress,
+            verilog, shape, optimise=optimise, coverage=coverage, progress=progress
         )
-        self._words: list[int] = []
+        self._id_bits = axi.ReadSignature(config).members["arid"].shape
+        self._words: dict[int, list[int]] = {}
         self._open()
 
     def close(self) -> None:
@@ -175,158 +116,178 @@ class Hardware:
         self._reset()
 
     def run(self, case: Case, *, with_counters: bool = False) -> Outcome:
-        """Run a case; what ran before must not show.
+        """Run a case on the first unit; see `run_all`."""
+        return self.run_all((case,), with_counters=with_counters)[0]
+
+    def run_all(self, draw: Draw, *, with_counters: bool = False) -> dict[int, Outcome]:
+        """Run cases at the same time, each on its unit; what ran before must not show.
+
+        All have the same memory, and none holds what belongs to another.
+
+        Returns
+        -------
+        dict of int to Outcome
+            By unit.
 
         Raises
         ------
         HangError
-            The unit did not come to rest.
+            A unit did not come to rest, or refused an access that it must take.
         SimulationError
             It broke a rule of its interfaces.
         """
-        self._await_rest()
-        self._load(case)
-        model, outcome = self._model, Outcome()
-        completed = model.read_register(COMPLETED.address)
+        cases = {unit: case for unit, case in enumerate(draw) if case is not None}
+        self._await_rest(cases)
+        self._load(cases)
+        model = self._model
+        outcomes = {unit: Outcome() for unit in cases}
+        completed = {unit: read_completed(model.read_register, unit=unit) for unit in cases}
         before = model.counters()
-        self._take(outcome, self._accesses(case))
-        if case.environment.reset_after_polls is not None:
+        self._start(outcomes, cases)
+        if any(case.environment.reset_after_polls is not None for case in cases.values()):
             self._reset()
-        for _ in self._until_rest():
-            self._take(outcome, [])
-        state = State(model.read_register(STATUS.address) & _STATE_MASK)
-        outcome.state = state
+        for busy in self._until_rest(cases):
+            self._take(outcomes, [], awaited=busy)
         after = model.counters()
-        outcome.cycles = after.cycles - before.cycles
-        outcome.row_bytes = after.row_bytes - before.row_bytes
-        outcome.completed = (model.read_register(COMPLETED.address) - completed) % (1 << 32)
-        outcome.reads = [
-            (int(read["address"]), int(read["beats"]) * int(read["beat_bytes"]))
-            for channel in range(len(model.shape.channels))
-            for read in model.reads(channel)
-        ]
-        if state is State.FAULTED:
-            fault = model.read_register(FAULT.address)
-            address = model.read_register(FAULT_ADDRESS_LOW.address)
-            address |= model.read_register(FAULT_ADDRESS_HIGH.address) << 32
-            outcome.fault = (fault & 0x1F, fault >> 8 & 0xFF, fault >> 16 & 0xFF, address)
-        if with_counters:
-            outcome.counters = [self._counter(n) for n in range(counters(self.config))]
-        return outcome
+        for unit, outcome in outcomes.items():
+            outcome.state = read_state(model.read_register, unit=unit)
+            outcome.cycles = after.cycles - before.cycles
+            if self.units == 1:
+                outcome.row_bytes = after.row_bytes - before.row_bytes
+            ended = read_completed(model.read_register, unit=unit)
+            outcome.completed = (ended - completed[unit]) % (1 << 32)
+            outcome.reads = self._reads(unit)
+            if outcome.state is State.FAULTED:
+                outcome.fault = read_fault(model.read_register, unit=unit)
+            if with_counters:
+                outcome.counters = [self._counter(unit, n) for n in range(counters(self.config))]
+        return outcomes
 
-    def _counter(self, number: int) -> int:
-        address = counter_address(Counter(number) if number < len(Counter) else number)
+    def _reads(self, unit: int) -> list[tuple[int, int]]:
+        """Return the bursts of a unit: its number stands above its IDs on a shared channel."""
+        ports = self.config.memory_ports
+        found: list[tuple[int, int]] = []
+        for channel in range(len(self._model.shape.channels)):
+            for read in self._model.reads(channel):
+                owner = channel - ports if channel >= ports else int(read["id"]) >> self._id_bits
+                if self.units == 1 or owner == unit:
+                    size = int(read["beats"]) * int(read["beat_bytes"])
+                    found.append((int(read["address"]), size))
+        return found
+
+    def _counter(self, unit: int, number: int) -> int:
+        address = unit_address(unit) + counter_address(number)
         low = self._model.read_register(address)  # latches the high word
         return low | self._model.read_register(address + 4) << 32
 
-    def _load(self, case: Case) -> None:
+    def _load(self, cases: Mapping[int, Case]) -> None:
         model = self._model
         model.unmap_regions()
-        for base, content in case.regions:
-            model.map_region(content, base)
-        model.set_memory(case.environment.memory)
-        model.set_sink(case.environment.sink)
+        for case in cases.values():
+            for base, content in case.regions:
+                model.map_region(content, base)
+        first = next((c for c in cases.values() if c.errors), next(iter(cases.values())))
+        model.set_memory(first.environment.memory)
         model.record_reads(False)
         model.record_reads()
-        words = case.microcode.encode()
-        held = self._words or [-1] * len(words)
-        for number, (word, old) in enumerate(zip(words, held, strict=True)):
-            if word != old:
-                model.write_register(MICROCODE_ADDRESS + 4 * number, word)
-        self._words = words
-        model.write_register(WATCHDOG.address, case.environment.watchdog_cycles)
-        if model.shape.input_bytes:
-            destinations, lines = self._input(case)
-            model.set_input(destinations, lines)
+        for unit, case in cases.items():
+            model.set_sink(case.environment.sink, unit=unit)
+            window = unit_address(unit)
+            words = case.microcode.encode()
+            held = self._words.get(unit, [-1] * len(words))
+            for number, (word, old) in enumerate(zip(words, held, strict=True)):
+                if word != old:
+                    model.write_register(window + MICROCODE_ADDRESS + 4 * number, word)
+            self._words[unit] = words
+            model.write_register(window + WATCHDOG.address, case.environment.watchdog_cycles)
+            if model.shape.input_bytes:
+                model.set_input(*input_arrays(self._feed(case), self.config), unit=unit)
 
-    def _input(self, case: Case) -> tuple[np.ndarray, np.ndarray]:
+    def _feed(self, case: Case) -> list[tuple[tuple[int, int], NDArray[np.uint8]]]:
         """Return what the input queue brings, in the order in which the program takes it."""
         brought = {who: iter(lines) for who, lines in case.lines.items()}
-        destinations: list[int] = []
-        lines: list[bytes] = []
-        for unit, stream in case.whole.taken:
-            line = next(brought.get((unit, stream), iter(())), None)
+        feed: list[tuple[tuple[int, int], NDArray[np.uint8]]] = []
+        for who in case.whole.taken:
+            line = next(brought.get(who, iter(())), None)
             if line is not None:
-                destinations.append(unit * self.config.streams_per_unit + stream)
-                lines.append(line)
-        content = np.frombuffer(b"".join(lines), np.uint8).reshape(-1, 64)
-        return np.array(destinations, np.uint32), content
+                feed.append((who, np.frombuffer(line, np.uint8)))
+        return feed
 
-    def _accesses(self, case: Case) -> list[Access]:
+    def _accesses(self, unit: int, case: Case) -> list[Access]:
         """Return the register accesses that start all requests, and those that follow."""
+        window = unit_address(unit)
         accesses: list[Access] = []
         for number, request in enumerate(case.requests):
             for position, value in enumerate(request):
-                address = ARGUMENTS_ADDRESS + 4 * position
+                address = window + ARGUMENTS_ADDRESS + 4 * position
                 accesses.append(_write(address, value & 0xFFFF_FFFF))
             if number:
                 room = self.config.request_entries - 1
-                accesses.append(Access(kind=AccessKind.WAIT, address=REQUESTS.address, value=room))
-                accesses += _stops_after_a_fault()
-            accesses.append(_write(CONTROL.address, CONTROL_START))
+                address = window + REQUESTS.address
+                accesses.append(Access(kind=AccessKind.WAIT, address=address, value=room))
+            start = CONTROL_START | (CONTROL_JOINS if number else 0)
+            accesses.append(_write(window + CONTROL.address, start))
         environment = case.environment
         polls = environment.abort_after_polls or environment.reset_after_polls or 0
-        poll = Access(kind=AccessKind.WAIT, address=MAGIC.address, value=0, mask=0)
-        accesses += [poll] * polls
+        address = window + MAGIC.address
+        accesses += [Access(kind=AccessKind.WAIT, address=address, value=0, mask=0)] * polls
         if environment.abort_after_polls is not None:
-            accesses.append(_write(CONTROL.address, CONTROL_ABORT))
+            accesses.append(_write(window + CONTROL.address, CONTROL_ABORT))
         return accesses
 
-    def _take(self, outcome: Outcome, accesses: list[Access]) -> None:
-        """Simulate until the accesses are done or else the requests have ended; collect outputs."""
+    def _start(self, outcomes: Mapping[int, Outcome], cases: Mapping[int, Case]) -> None:
+        """Start all requests; a unit that has faulted refuses those that would join."""
+        lists = [self._accesses(unit, case) for unit, case in cases.items()]
+        accesses = [access for turn in zip_longest(*lists) for access in turn if access]
+        while accesses:
+            self._take(outcomes, accesses, awaited=list(cases))
+            accesses = accesses[len(accesses) - self._model.accesses_left :]
+            if accesses:
+                refused, *rest = accesses
+                unit = refused.address >> ADDRESS_WIDTH_BITS
+                if refused.value != CONTROL_START | CONTROL_JOINS:
+                    raise HangError(f"unit {unit} refuses a write to {refused.address:#x}")
+                accesses = [a for a in rest if a.address >> ADDRESS_WIDTH_BITS != unit]
+
+    def _take(
+        self, outcomes: Mapping[int, Outcome], accesses: Sequence[Access], *, awaited: Sequence[int]
+    ) -> None:
+        """Simulate until the accesses are done, or else the awaited units' requests have ended."""
         model, config = self._model, self.config
         model.set_accesses(accesses)
         while True:
-            result = model.run(max_idle_cycles=_MOST_CYCLES // 10, max_cycles=_MOST_CYCLES)
-            self._collect(outcome, result.bundles, result.row_beats, result.row_last)
+            result = model.run(
+                max_idle_cycles=_MOST_CYCLES // 10, max_cycles=_MOST_CYCLES, awaited=awaited
+            )
+            for unit, outcome in outcomes.items():
+                outcome.collect(result.outputs[unit], config)
             if result.state is RunState.PROGRAM_ENDED:
                 return
             if result.state is not RunState.OUTPUT_FULL:
-                state = State(model.read_register(STATUS.address) & _STATE_MASK)
+                states = [read_state(model.read_register, unit=u).name for u in awaited]
                 raise HangError(
                     f"config {config.name}: {result.state.name} after {result.cycles} cycles "
-                    f"in state {state.name}"
+                    f"in state {', '.join(states)}"
                 )
 
-    def _collect(
-        self, outcome: Outcome, bundles: np.ndarray, beats: np.ndarray, last: np.ndarray
-    ) -> None:
-        config = self.config
-        mask = (1 << VALUE_WIDTH_BITS) - 1
-        for bundle in bundles:
-            bits = int.from_bytes(bundle.tobytes(), "little")
-            scalars = bits >> config.events
-            outcome.bundles.append(
-                (
-                    bits & ((1 << config.events) - 1),
-                    tuple(
-                        scalars >> VALUE_WIDTH_BITS * i & mask for i in range(config.bundle_scalars)
-                    ),
-                )
-            )
-        ends = np.flatnonzero(last) + 1
-        begin = 0
-        for end in ends:
-            outcome.rows.append(outcome.part + beats[begin:end].tobytes())
-            outcome.part, begin = b"", int(end)
-        outcome.part += beats[begin:].tobytes()
+    def _busy(self, units: Iterator[int] | Mapping[int, Case] | range) -> list[int]:
+        read = self._model.read_register
+        return [unit for unit in units if read_state(read, unit=unit) not in _AT_REST]
 
-    def _state(self) -> State:
-        return State(self._model.read_register(STATUS.address) & _STATE_MASK)
-
-    def _until_rest(self) -> Iterator[None]:
-        """Yield while the unit is not at rest."""
+    def _until_rest(self, units: Mapping[int, Case] | range) -> Iterator[list[int]]:
+        """Yield the units that are not at rest, while there are any."""
         for _ in range(_MOST_POLLS):
-            if self._state() in _AT_REST:
+            busy = self._busy(units)
+            if not busy:
                 return
-            yield
-        raise HangError(f"config {self.config.name}: never at rest, but {self._state().name}")
+            yield busy
+        raise HangError(f"config {self.config.name}: never at rest")
 
-    def _await_rest(self) -> None:
-        for _ in self._until_rest():
+    def _await_rest(self, units: Mapping[int, Case] | range) -> None:
+        for _ in self._until_rest(units):
             pass
 
     def _reset(self) -> None:
         self._model.reset()
-        self._words = []
-        self._await_rest()
+        self._words = {}
+        self._await_rest(range(self.units))

@@ -62,15 +62,15 @@ def _smaller(case: Case) -> Iterator[Callable[[Case], Case]]:
     """Yield what could make a case smaller; each is applied to what the ones before left."""
     plain = Environment()
     kept = case.environment
-    yield lambda case: replace(case, environment=replace(case.environment, memory=plain.memory))
+    yield lambda case: replace(
+        case, errors=(), environment=replace(case.environment, memory=plain.memory)
+    )
     yield lambda case: replace(case, environment=replace(case.environment, sink=plain.sink))
     if kept.abort_after_polls is None and kept.reset_after_polls is None:
         yield lambda case: replace(case, environment=plain)
     for number in reversed(range(1, len(case.requests))):
         yield lambda case, n=number: replace(case, requests=case.requests[:n])
     yield lambda case: replace(case, requests=case.requests[-1:])
-    if case.errors:
-        yield lambda case: replace(case, errors=())
     for path in reversed([*case.microcode.records]):
         if path != "header":
             yield lambda case, p=path: _without_record(case, p)

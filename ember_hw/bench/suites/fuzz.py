@@ -1,9 +1,10 @@
 """Random programs with random faults, on simulated access units: how many end as they must.
 
-10,000 programs on several small and odd access units, one after another without a reset: legal ones
-(more than half of them, of a hundred steps or more), programs that break a rule, memory that errs
-or stops, sinks that stop, aborts and resets. None may hang, read outside its regions, or give a
-wrong answer unreported. A failing program is made small; `replay` runs one by its seed.
+10,000 programs on small and odd access units, alone and in clusters on shared channels, one after
+another without a reset: legal ones (more than half of them, of a hundred steps or more), programs
+that break a rule, memory that errs or stops, sinks that stop, aborts and resets. None may hang,
+read outside its regions, or give a wrong answer unreported. A failing program is made small;
+`replay` runs one by its seed. All processors take part.
 
 And random loop nests, for ten minutes: those that compile write what their source writes, at least
 four of five compile, the others are refused with a reason.
@@ -11,12 +12,16 @@ four of five compile, the others are refused with a reason.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
-from ember_hw.bench.fuzzing.configs import CONFIGS
+from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
 from ember_hw.bench.fuzzing.faults import KINDS
 from ember_hw.bench.fuzzing.nests import NestAccount, run_nests
 from ember_hw.bench.registry import Job
@@ -24,11 +29,29 @@ from ember_hw.bench.result import Row
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import FaultCode
 
-#: Programs on each config.
-CASES = {"tiny": 2500, "odd": 2500, "one": 500, "ports": 1500, "eight": 1000, "wide": 2000}
-QUICK_CASES = {"tiny": 150, "ports": 100}
+#: What programs run on: the config, and how many units of it.
+TARGETS: dict[str, tuple[AcceleratorConfig, int]] = {
+    **{name: (config, 1) for name, config in CONFIGS.items()},
+    **CLUSTERS,
+}
+#: Draws on each: of a program for each unit.
+DRAWS = {
+    "tiny": 2500,
+    "odd": 2000,
+    "one": 500,
+    "ports": 1500,
+    "eight": 1000,
+    "wide": 1500,
+    "pair": 350,
+    "trio": 100,
+}
+QUICK_DRAWS = {"tiny": 150, "pair": 50}
+#: Draws that one process makes on the same hardware, which is never reset unless a case says so.
+DRAWS_A_PART = 100
 #: Seeds of two jobs are apart.
 SEEDS_A_JOB = 1_000_000
+#: Processes that run parts at the same time.
+PROCESSES = os.cpu_count() or 1
 _LEAST_LONG_SHARE = 0.5
 #: Workload of the nests, how long they run, and how many a quick run has.
 NESTS = "nests"
@@ -37,54 +60,89 @@ QUICK_NESTS = 60
 _LEAST_COMPILED_SHARE = 0.8
 
 
+@dataclass(frozen=True)
+class Part:
+    """Draws of one target, of seeds one after the other."""
+
+    target: str
+    first_seed: int
+    draws: int
+
+
 def run(job: Job) -> Iterator[Row]:
-    """Run all programs of the configs that are wanted."""
-    accounts: dict[str, Account] = {}
-    chosen = QUICK_CASES if job.quick else CASES
-    for name, cases in chosen.items():
-        if not job.wants(name):
-            continue
-        job.watcher(f"fuzz: {name}, {cases} programs")
-        accounts[name] = account = _account(job, CONFIGS[name], cases)
-        yield _row_of(name, account, job.seed * SEEDS_A_JOB)
-    if accounts:
-        yield _long_share(accounts)
-        yield _drawn(accounts, is_whole=accounts.keys() == CASES.keys())
+    """Run all programs of the targets that are wanted, then the nests."""
+    chosen = QUICK_DRAWS if job.quick else DRAWS
+    chosen = {name: draws for name, draws in chosen.items() if job.wants(name)}
+    if chosen:
+        yield from _programs(job, chosen)
     if job.wants(NESTS):
         yield from _nests(job)
 
 
-def replay(config: str, seed: int) -> str:
-    """Run one program on fresh hardware. Return it, and what is wrong.
+def replay(target: str, seed: int) -> str:
+    """Run one draw on fresh hardware. Return its programs, made small, and what is wrong.
 
     Parameters
     ----------
-    config : str
-        One of `CONFIGS`.
+    target : str
+        One of `TARGETS`.
     seed : int
         As a failure tells it.
     """
-    campaign = Campaign(CONFIGS[config])
+    failures = run_part(Part(target, seed, 1)).failures
+    texts = [f"{failure.reason}\n{failure.program}" for failure in failures]
+    return "\n".join(texts) or "nothing is wrong"
+
+
+def build(target: str) -> None:
+    """Build the model of a target, if the cache does not have it."""
+    _campaign(target).close()
+
+
+def run_part(part: Part) -> Account:
+    """Run the draws of a part; in a process of its own, if there are several."""
+    campaign = _campaign(part.target)
     try:
-        account = campaign.run([seed])
+        return campaign.run(range(part.first_seed, part.first_seed + part.draws))
     finally:
         campaign.close()
-    failures = [f"{failure.reason}\n{failure.program}" for failure in account.failures]
-    return "\n".join(failures) or "nothing is wrong"
 
 
-def _account(job: Job, config: AcceleratorConfig, cases: int) -> Account:
-    campaign = Campaign(config, optimise=not job.quick, progress=job.watcher.detail)
-    first = job.seed * SEEDS_A_JOB
+def _campaign(target: str) -> Campaign:
+    config, units = TARGETS[target]
+    # The fast model would take longer to build than it gains.
+    return Campaign(config, units=units, optimise=False)
 
-    def on_case() -> None:
-        account = campaign.account
-        job.watcher.reached(account.cases, cases, account.cycles)
 
-    try:
-        return campaign.run(range(first, first + cases), on_case)
-    finally:
-        campaign.close()
+def _accounts(parts: Sequence[Part], job: Job) -> Iterator[tuple[Part, Account]]:
+    """Build what the parts need, then run them; yield each as it ends."""
+    targets = list(dict.fromkeys(part.target for part in parts))
+    if PROCESSES == 1:
+        for target in targets:
+            job.watcher.detail(f"building {target}")
+            build(target)
+        yield from ((part, run_part(part)) for part in parts)
+        return
+    # A fresh interpreter each: none inherits what threads of this one hold.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+        try:
+            builds = {pool.submit(build, target): target for target in targets}
+            runs: dict[Future[Account], Part] = {}
+            while builds or runs:
+                ended, _ = wait([*builds, *runs], return_when=FIRST_COMPLETED)
+                for future in ended:
+                    if future in builds:
+                        target = builds.pop(future)
+                        future.result()
+                        job.watcher.detail(f"{target} is built")
+                        for part in parts:
+                            if part.target == target:
+                                runs[pool.submit(run_part, part)] = part
+                for future in ended & runs.keys():
+                    yield runs.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _nests(job: Job) -> Iterator[Row]:
@@ -126,6 +184,29 @@ def _nests(job: Job) -> Iterator[Row]:
     )
 
 
+def _programs(job: Job, chosen: Mapping[str, int]) -> Iterator[Row]:
+    first = job.seed * SEEDS_A_JOB
+    parts = [
+        Part(name, first + done, min(DRAWS_A_PART, draws - done))
+        for name, draws in chosen.items()
+        for done in range(0, draws, DRAWS_A_PART)
+    ]
+    programs = sum(draws * TARGETS[name][1] for name, draws in chosen.items())
+    job.watcher(f"fuzz: {programs} programs on {', '.join(chosen)}")
+    found: dict[Part, Account] = {}
+    for part, account in _accounts(parts, job):
+        found[part] = account
+        done = sum(account.cases for account in found.values())
+        job.watcher.reached(done, programs, sum(account.cycles for account in found.values()))
+    accounts = {name: Account() for name in chosen}
+    for part in parts:
+        accounts[part.target].add(found[part])
+    for name, account in accounts.items():
+        yield _row_of(name, account, first)
+    yield _long_share(accounts)
+    yield _drawn(accounts, is_whole=chosen == DRAWS)
+
+
 def _row_of(name: str, account: Account, first_seed: int) -> Row:
     failures = [
         {"seed": f.seed, "reason": f.reason, "before": list(f.before), "program": f.program}
@@ -138,6 +219,7 @@ def _row_of(name: str, account: Account, first_seed: int) -> Row:
         unit="programs",
         params={
             "first_seed": first_seed,
+            "units": TARGETS[name][1],
             "kinds": dict(account.kinds),
             "faults": dict(account.faults),
             "cycles": account.cycles,
@@ -149,7 +231,7 @@ def _row_of(name: str, account: Account, first_seed: int) -> Row:
     )
 
 
-def _long_share(accounts: dict[str, Account]) -> Row:
+def _long_share(accounts: Mapping[str, Account]) -> Row:
     cases = sum(account.cases for account in accounts.values())
     return Row(
         workload="all",
@@ -162,7 +244,7 @@ def _long_share(accounts: dict[str, Account]) -> Row:
     )
 
 
-def _drawn(accounts: dict[str, Account], *, is_whole: bool) -> Row:
+def _drawn(accounts: Mapping[str, Account], *, is_whole: bool) -> Row:
     """Count opcodes, selectors, event bits, kinds and fault codes; a part may lack some."""
     kinds: Tally[str] = Tally()
     faults: Tally[str] = Tally()
@@ -171,8 +253,9 @@ def _drawn(accounts: dict[str, Account], *, is_whole: bool) -> Row:
     for name, account in accounts.items():
         kinds += account.kinds
         faults += account.faults
-        missing += [f"{name}: {choice}" for choice in account.coverage.missing(CONFIGS[name])]
-        total += account.coverage.total(CONFIGS[name])
+        config = TARGETS[name][0]
+        missing += [f"{name}: {choice}" for choice in account.coverage.missing(config)]
+        total += account.coverage.total(config)
     codes = [code.name for code in FaultCode if code is not FaultCode.NONE]
     missing += [name for name in codes if name not in faults]
     missing += [name for name in KINDS if name not in kinds]

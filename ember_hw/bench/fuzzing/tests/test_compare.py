@@ -12,7 +12,7 @@ from ember_hw.bench.fuzzing.compare import judge
 from ember_hw.bench.fuzzing.configs import CONFIGS
 from ember_hw.bench.fuzzing.faults import random_case
 from ember_hw.bench.fuzzing.generate import legal_case
-from ember_hw.bench.fuzzing.hardware import Outcome
+from ember_hw.bench.fuzzing.outcome import Outcome
 from ember_hw.bench.fuzzing.tests.outcomes import right_outcome
 from ember_hw.registers import NO_UNIT, Counter, FaultCode, State, counters
 

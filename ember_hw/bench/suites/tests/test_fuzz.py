@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from ember_hw.bench.fuzzing.campaign import Account, Failure
-from ember_hw.bench.fuzzing.configs import CONFIGS
+from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
 from ember_hw.bench.fuzzing.nests import NestAccount, NestFailure
 from ember_hw.bench.registry import Job
 from ember_hw.bench.suites import fuzz
@@ -17,17 +17,18 @@ from ember_hw.config import AcceleratorConfig
 class ACampaign:
     """Runs nothing: every case is legal and long, and the seed 1,000,003 fails."""
 
-    def __init__(self, config: AcceleratorConfig, **options: object) -> None:
+    def __init__(self, config: AcceleratorConfig, *, units: int, optimise: bool) -> None:
         self.account = Account()
+        self.units = units
 
-    def run(self, seeds: Iterable[int], on_case: Callable[[], None] = lambda: None) -> Account:
+    def run(self, seeds: Iterable[int]) -> Account:
         for seed in seeds:
-            self.account.cases += 1
-            self.account.long_legal += 1
-            self.account.kinds["legal"] += 1
+            self.account.cases += self.units
+            self.account.long_legal += self.units
+            self.account.cycles += 10
+            self.account.kinds["legal"] += self.units
             if seed == fuzz.SEEDS_A_JOB + 3:
                 self.account.failures.append(Failure(seed, "a row is wrong", (), "unit0: .."))
-            on_case()
         self.account.faults = Tally({"ABORTED": 2})
         return self.account
 
@@ -54,13 +55,14 @@ def some_nests(
 @pytest.fixture(autouse=True)
 def campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "Campaign", ACampaign)
+    monkeypatch.setattr(fuzz, "PROCESSES", 1)
     monkeypatch.setattr(fuzz, "run_nests", some_nests)
     monkeypatch.setattr(fuzz, "NEST_SECONDS", 0.01)
 
 
 def test_every_program_counts() -> None:
     *ends, long, drawn, _, _ = fuzz.run(Job(watcher=Silent()))
-    assert [row.workload for row in ends] == [*fuzz.CASES]
+    assert [row.workload for row in ends] == [*fuzz.DRAWS]
     assert sum(row.reference or 0 for row in ends) == 10_000
     assert all(row.ratio == 1 and not row.is_below_bar for row in ends)
     assert long.ratio == 2
@@ -68,13 +70,15 @@ def test_every_program_counts() -> None:
     assert "EXECUTE_STALLED" in drawn.params["missing"]
     assert "slave error" in drawn.params["missing"]
     assert "ABORTED" not in drawn.params["missing"]
-    assert drawn.params["faults"] == {"ABORTED": 2 * len(fuzz.CASES)}
+    parts = sum(-(-draws // fuzz.DRAWS_A_PART) for draws in fuzz.DRAWS.values())
+    assert drawn.params["faults"] == {"ABORTED": 2 * parts}
+    assert ends[0].params["cycles"] == 10 * fuzz.DRAWS["tiny"]
 
 
 def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
     ends, _, drawn = fuzz.run(Job(watcher=Silent(), seed=1, only="tiny"))
     assert ends.is_below_bar
-    assert ends.value == fuzz.CASES["tiny"] - 1
+    assert ends.value == fuzz.DRAWS["tiny"] - 1
     assert ends.params["first_seed"] == fuzz.SEEDS_A_JOB
     assert ends.params["failures"] == [
         {"seed": 1_000_003, "reason": "a row is wrong", "before": [], "program": "unit0: .."}
@@ -84,7 +88,9 @@ def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
 
 def test_quick_runs_a_part() -> None:
     *ends, _, _, nests, _ = fuzz.run(Job(watcher=Silent(), quick=True))
-    assert {row.workload: row.value for row in ends} == fuzz.QUICK_CASES
+    programs = {name: draws * fuzz.TARGETS[name][1] for name, draws in fuzz.QUICK_DRAWS.items()}
+    assert {row.workload: row.value for row in ends} == programs
+    assert max(fuzz.TARGETS[row.workload][1] for row in ends) > 1
     assert nests.reference == fuzz.QUICK_NESTS
 
 
@@ -115,5 +121,24 @@ def test_replay_tells_what_is_wrong() -> None:
     assert fuzz.replay("tiny", fuzz.SEEDS_A_JOB + 3) == "a row is wrong\nunit0: .."
 
 
-def test_quick_configs_are_configs() -> None:
-    assert fuzz.CASES.keys() == CONFIGS.keys() >= fuzz.QUICK_CASES.keys()
+def test_quick_targets_are_targets() -> None:
+    assert fuzz.DRAWS.keys() == fuzz.TARGETS.keys() >= fuzz.QUICK_DRAWS.keys()
+    assert fuzz.TARGETS.keys() == {*CONFIGS, *CLUSTERS}
+
+
+@pytest.mark.verilator
+@pytest.mark.timeout(900)  # may build the model
+def test_no_part_runs_twice_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes of their own, in which nothing is replaced: two parts of a few draws."""
+    monkeypatch.setattr(fuzz, "PROCESSES", 2)
+    parts = [fuzz.Part("tiny", 0, 2), fuzz.Part("tiny", 2, 3)]
+    accounts = dict(fuzz._accounts(parts, Job(watcher=Silent())))
+    assert {part: account.cases for part, account in accounts.items()} == {
+        part: part.draws for part in parts
+    }
+
+
+def test_what_fails_in_a_process_ends_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "PROCESSES", 2)
+    with pytest.raises(KeyError, match="nowhere"):
+        list(fuzz._accounts([fuzz.Part("nowhere", 0, 1)], Job(watcher=Silent())))
