@@ -302,8 +302,8 @@ class Statements:
                 step = self.name(check.step)
                 return [f"if ({step} < 1)", f"    return fail(s, {check.number}, {step}, 0);"]
             case RowCheck():
-                variable = f"s->variable_{check.variable}"
-                return [f"if (!{variable})", f"    return fail(s, {check.number}, 0, 0);"]
+                row = self.names[check.row]
+                return [f"if (!{row})", f"    return fail(s, {check.number}, 0, 0);"]
             case ConvertCheck():
                 value = self.name(check.value)
                 test = f"!({value} >= -0x1p63f && {value} < 0x1p63f)"

@@ -1,6 +1,6 @@
 """What execute code must hold while it runs, as statements of their own: both engines obey them.
 
-`with_checks` puts a check before each statement that could go wrong: an index outside a memory or a
+`with_checks` puts a check at each statement that could go wrong: an index outside a memory or a
 row, a divisor of 0, a step below 1, a row that no token has set. Of an access in a loop, the check
 of an index that is the loop's variable, plain or plus a value from outside, and of one from outside
 stands before the loop, and counts if the loop runs.
@@ -102,10 +102,10 @@ class StepCheck:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """A row variable must have been set."""
+    """A row variable must have been set; stands behind the statement that gets it."""
 
     number: int
-    variable: int
+    row: str
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _Builder:
                 number = self._number(
                     lambda _, __: f"variable {variable} must be set before it is read, and isn't"
                 )
-                return [RowCheck(number, variable), statement]
+                return [statement, RowCheck(number, statement.name)]
             case _:
                 return [statement]
 

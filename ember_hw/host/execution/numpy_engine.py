@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.backend.execute_code import GetVariable, SetVariable, is_row
+from ember_hw.compiler.backend.execute_code import SetVariable, is_row
 from ember_hw.compiler.program import Callback
 from ember_hw.errors import DeviceError
-from ember_hw.host.execution.checks import CheckedCode, RowCheck
+from ember_hw.host.execution.checks import CheckedCode
 from ember_hw.host.execution.numpy_batch import BatchValues, Tokens, chains_of, levels
 from ember_hw.host.execution.numpy_operations import DTYPES, Values
 from ember_hw.host.execution.numpy_plan import make_plan
@@ -134,6 +134,9 @@ class NumpyEngine:
         by_statement = {
             f"#{id(access.statement)}": segments[case, number]
             for number, access in enumerate(tokens.plan.cells)
+        } | {
+            f"#{id(get)}": values.at(get.number, values.moments(case, position))
+            for position, get in tokens.plan.inner_gets
         }
         is_all = members.size == tokens.times.size
 
@@ -142,7 +145,6 @@ class NumpyEngine:
             return found if is_all or not np.ndim(found) else found[members]
 
         frame = Frame(tokens.times if is_all else tokens.times[members], outside)
-        self._check_rows(values, case, frame)
         is_serial = self._is_serial
         self._runner.enter(
             lambda name: values.is_free(case, name),
@@ -150,17 +152,6 @@ class NumpyEngine:
             {id(access.statement) for access in tokens.plan.cells if access.is_known},
         )
         self._runner.run(frame, self._code.cases[case])
-
-    def _check_rows(self, values: BatchValues, case: int, frame: Frame) -> None:
-        """Check that the row variables that a case gets have been set."""
-        body = self._code.cases[case]
-        for check, statement in zip(body, body[1:], strict=False):
-            if isinstance(check, RowCheck) and isinstance(statement, GetVariable):
-                assert self._runner.rows is not None
-                is_set = self._runner.rows.is_set(frame.each(frame[statement.name]))
-                if not is_set.all():
-                    time = int(frame.times[int(np.argmin(is_set))])
-                    raise Failure(time, check.number, 0, 0)
 
     def _make_cells(self, values: BatchValues) -> dict[tuple[int, int], NDArray[np.int64]]:
         """Make the cells of variables that aren't free; return which one each access has."""

@@ -104,6 +104,8 @@ class CasePlan:
         To variables that aren't free.
     writes : tuple of (int, statement)
         Of free variables, with their positions.
+    inner_gets : tuple of (int, statement)
+        Of free variables in loops and conditions, with the positions of those.
     accumulations : tuple of Accumulation
         See there.
     """
@@ -113,6 +115,7 @@ class CasePlan:
     memories: tuple[MemoryAccess, ...]
     cells: tuple[CellAccess, ...]
     writes: tuple[tuple[int, SetVariable | Increment], ...]
+    inner_gets: tuple[tuple[int, GetVariable], ...]
     accumulations: tuple[Accumulation, ...]
 
 
@@ -217,6 +220,14 @@ class _CaseReader:
             tuple(self._memories({a.target for a in accumulations})),
             tuple(self._cells({a.target for a in accumulations})),
             writes,
+            tuple(
+                (position, statement)
+                for position, top in enumerate(self.case.body)
+                for statement in walk((top,))
+                if isinstance(statement, GetVariable)
+                and statement is not top
+                and statement.number in self.variables
+            ),
             tuple(accumulations),
         )
 

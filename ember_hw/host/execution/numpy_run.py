@@ -183,7 +183,9 @@ class Runner:
                 numbers = frame.each(frame[statement.row])
                 frame[statement.name] = self.rows.elements(numbers, frame[statement.index])
             case GetVariable():
-                frame[statement.name] = self.cells[statement.number][self._cell(frame, statement)]
+                found = frame[f"#{id(statement)}"]  # its cell, or the value itself
+                cells = self.cells.get(statement.number)
+                frame[statement.name] = found if cells is None else cells[frame.each(found)]
             case SetVariable() | Increment():
                 self._set(frame, statement)
             case For():
@@ -195,7 +197,7 @@ class Runner:
             case _:
                 self._check(frame, statement)
 
-    def _cell(self, frame: Frame, statement: GetVariable | SetVariable | Increment) -> Any:
+    def _cell(self, frame: Frame, statement: SetVariable | Increment) -> Any:
         return frame.each(frame[f"#{id(statement)}"])
 
     def _set(self, frame: Frame, statement: SetVariable | Increment) -> None:
@@ -443,7 +445,9 @@ class Runner:
                 step = frame[check.step]
                 self._refuse(frame, check.number, step < 1, step, np.int64(0))
             case RowCheck():
-                pass  # the engine checks row variables where tokens get them
+                assert self.rows is not None
+                is_set = self.rows.is_set(frame.each(frame[check.row]))
+                self._refuse(frame, check.number, ~is_set, np.int64(0), np.int64(0))
             case ConvertCheck():
                 value = frame[check.value]
                 bound = np.float32(2.0**63)
