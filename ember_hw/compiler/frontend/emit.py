@@ -114,7 +114,8 @@ _DIVIDE = """
 """
 
 _FILL = """
-    %empty = arith.cmpi eq, %s, %e : index
+    %len = arith.subi %e, %s : index
+    %empty = arith.cmpi eq, %len, %c0 : index
     scf.if %empty {
       scf.for %d = %c0 to %D step %c1 {
         memref.store %f0, %out[%b, %d] : memref<?x?xf32>

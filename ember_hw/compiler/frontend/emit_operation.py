@@ -47,7 +47,5 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec) -> ModuleOp:
             return emit_fusedmm(dtype, facts["nonlinearity"], names)
         case kind:
             assert kind == "scores", kind
-            symbols = {
-                (table, parts): score_table(table, parts) for table, _, _, parts in facts["leaves"]
-            }
+            symbols = [score_table(table, part, parts) for table, _, part, parts in facts["leaves"]]
             return emit_scores(facts, symbols)

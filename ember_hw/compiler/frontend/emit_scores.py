@@ -14,7 +14,6 @@ _UNARY = {"neg": "arith.negf", "abs": "math.absf", "sqrt": "math.sqrt"}
 
 _SCORES = """
   %D = memref.dim %{first}, %c1 : memref<?x?xf32>
-  {constants}
   scf.for %k = %c0 to %N step %c1 {{
     {indices}
     %sum = scf.for %d = %c0 to %D step %c1 iter_args(%acc = %f0) -> (f32) {{
@@ -48,9 +47,7 @@ class _Lines:
         return "\n".join(self.lines)
 
 
-def emit_scores(
-    facts: Mapping[str, Any], symbols: Mapping[tuple[int, int], str]
-) -> builtin.ModuleOp:
+def emit_scores(facts: Mapping[str, Any], symbols: Sequence[str]) -> builtin.ModuleOp:
     """Write ``out[k] = after(sum over d of expression(rows of triple k at d))``, as `@scores`.
 
     The function takes `idx0`, `idx1`, .., the tables, `out` and `N`, the number of triples. The sum
@@ -60,25 +57,15 @@ def emit_scores(
     ----------
     facts : mapping
         `expression`, `leaves`, `after` and `index_dtypes`, as `match_scores` gives them.
-    symbols : mapping of (int, int) to str
-        The symbol of each table, by its number and the number of parts of its rows.
+    symbols : sequence of str
+        The symbol of the table, or part of one, that each leaf reads.
     """
     indices = _Lines("r")
     rows: list[tuple[str, str]] = []
-    counts = sorted({parts for _, _, _, parts in facts["leaves"] if parts > 1})
-    constants = [f"%parts{count} = arith.constant {count} : index" for count in counts]
-    steps = sorted({part for _, _, part, _ in facts["leaves"] if part > 1})
-    constants += [f"%part{step} = arith.constant {step} : index" for step in steps]
-    for table, lookup, part, parts in facts["leaves"]:
+    for (_, lookup, *_), symbol in zip(facts["leaves"], symbols, strict=True):
         index = index_type(facts["index_dtypes"][lookup])
         loaded = indices.value(f"memref.load %idx{lookup}[%k] : memref<?x{index}>")
-        row = indices.value(f"arith.index_cast %{loaded} : {index} to index")
-        if parts > 1:
-            row = indices.value(f"arith.muli %{row}, %parts{parts} : index")
-        if part:
-            step = "c1" if part == 1 else f"part{part}"
-            row = indices.value(f"arith.addi %{row}, %{step} : index")
-        rows.append((symbols[table, parts], row))
+        rows.append((symbol, indices.value(f"arith.index_cast %{loaded} : {index} to index")))
     loads = _Lines("x")
     leaves = [
         loads.value(f"memref.load %{symbol}[%{row}, %d] : memref<?x?xf32>") for symbol, row in rows
@@ -92,7 +79,6 @@ def emit_scores(
     tables = list(dict.fromkeys(symbol for symbol, _ in rows))
     body = _SCORES.format(
         first=tables[0],
-        constants="\n".join(constants),
         indices=indices,
         loads=loads,
         expression=expression,

@@ -63,11 +63,11 @@ class OperationSpec:
                 role: {"name": name, "shape": list(weight.shape)}
                 for role, (name, weight) in self.weights.items()
             },
-            "symbols": {symbol: [role, parts] for symbol, (role, parts) in self.symbols().items()},
+            "symbols": {symbol: list(read) for symbol, read in self.symbols().items()},
             "size_limits": [list(limit) for limit in self.size_limits],
             "table_names": {
                 symbol: self.weights[role][0]
-                for symbol, (role, _) in self.symbols().items()
+                for symbol, (role, *_) in self.symbols().items()
                 if role in self.weights
             },
         }
@@ -75,34 +75,42 @@ class OperationSpec:
     def tables(self) -> dict[str, NDArray[np.float32]]:
         """Return the weights by symbol of the function."""
         found: dict[str, NDArray[np.float32]] = {}
-        for symbol, (role, parts) in self.symbols().items():
+        for symbol, (role, part, parts) in self.symbols().items():
             if role in self.weights:
                 _, weight = self.weights[role]
-                found[symbol] = weight.reshape(-1, weight.shape[1] // parts)
+                columns = weight.shape[1] // parts
+                found[symbol] = weight[:, part * columns : (part + 1) * columns]
         return found
 
-    def symbols(self) -> dict[str, tuple[str, int]]:
-        """Return the function's symbol of each matrix that is read, with its role and parts.
+    def symbols(self) -> dict[str, tuple[str, int, int]]:
+        """Return the function's symbol of each matrix that is read, with its role, part and parts.
 
-        A matrix of which rows are read in n equal parts has n rows in the function for each of its
-        own. One matrix in several roles has one symbol.
+        A matrix whose rows are read in equal parts is as many matrices in the function. One matrix
+        in several roles has one symbol.
         """
         if self.kind == "scores":
             leaves: Any = self.facts["leaves"]
             return {
-                score_table(table, parts): (f"table{table}", parts) for table, _, _, parts in leaves
+                score_table(table, part, parts): (f"table{table}", part, parts)
+                for table, _, part, parts in leaves
             }
         if self.kind == "fusedmm":
             same: Mapping[str, str] = self.facts["same"]
             return {
-                symbol: (role, 1) for role, symbol in FUSEDMM_SYMBOLS.items() if role not in same
+                symbol: (role, 0, 1) for role, symbol in FUSEDMM_SYMBOLS.items() if role not in same
             }
-        return {"tab": ("weight" if self.kind == "embedding" else "dense", 1)}
+        return {"tab": ("weight" if self.kind == "embedding" else "dense", 0, 1)}
 
 
-def score_table(table: int, parts: int) -> str:
-    """Return the symbol of a table of scores, of which rows are read in equal parts."""
-    return f"tab{table}" if parts == 1 else f"tab{table}x{parts}"
+def score_table(table: int, part: int, parts: int) -> str:
+    """Return the symbol of a table of scores, or of one of the equal parts of its columns.
+
+    Examples
+    --------
+    >>> score_table(0, 0, 1), score_table(0, 1, 2)
+    ('tab0', 'tab0_1of2')
+    """
+    return f"tab{table}" if parts == 1 else f"tab{table}_{part}of{parts}"
 
 
 def make_spec(

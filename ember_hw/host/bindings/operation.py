@@ -1,7 +1,7 @@
 """What the bindings of imported operations share: roles, matrices, results.
 
 The model's `sources` say for each role which input it is, or which row of an input; `symbols` say
-for each matrix of the function which role it is, and in how many equal parts its rows are read.
+for each matrix of the function which role it is, and which of so many equal parts of its columns.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Call:
         return weights
 
     def matrix(self, role: str) -> NDArray[np.float32]:
-        """Return a matrix, the model's own or the caller's.
+        """Return a matrix, the model's own (its first part, if it has parts) or the caller's.
 
         Raises
         ------
@@ -74,17 +74,16 @@ class Call:
             It is no dense float32 matrix.
         """
         symbols: Any = self.program.model["symbols"]
-        for symbol, (owner, parts) in symbols.items():
+        for symbol, (owner, *_) in symbols.items():
             if owner == role and symbol in self.program.tables:
-                table: NDArray[np.float32] = self.program.tables[symbol]
-                return table.reshape(-1, table.shape[1] * parts)
+                return self.program.tables[symbol]
         name = self.name(role)
         return float_array(name, self._values[role], name, shape=(None, None))
 
     def matrices(self) -> dict[str, NDArray[np.float32]]:
         """Return the matrices of the caller by symbol."""
         symbols: Any = self.program.model["symbols"]
-        return {symbol: self.matrix(role) for symbol, (role, _) in symbols.items() if role in self}
+        return {symbol: self.matrix(role) for symbol, (role, *_) in symbols.items() if role in self}
 
     def result(self, array: NDArray[Any]) -> Any:
         """Return a result as the caller gets it: a tensor, if one of the inputs is."""
@@ -116,9 +115,9 @@ def check(program: Program) -> None:
     weights: Any = program.model["weights"]
     symbols: Any = program.model["symbols"]
     for symbol, table in program.tables.items():
-        role, parts = symbols[symbol]
+        role, _, parts = symbols[symbol]
         rows, columns = weights[role]["shape"]
-        shape = (rows * parts, columns // parts)
+        shape = (rows, columns // parts)
         if table.dtype != np.float32 or table.shape != shape:
             raise ProgramError(
                 f"table {symbol!r} of program {program.name!r} must be float32 of shape "

@@ -45,6 +45,17 @@ def _indices(call: Call) -> list[IndexArray]:
     return found
 
 
+def _leaves(program: Program) -> list[tuple[str, int]]:
+    """Return the symbol of the matrix that each leaf reads, and the number of its indices."""
+    facts: Any = program.model["facts"]
+    symbols: Any = program.model["symbols"]
+    by_part = {tuple(read): symbol for symbol, read in symbols.items()}
+    return [
+        (by_part[f"table{table}", part, parts], lookup)
+        for table, lookup, part, parts in facts["leaves"]
+    ]
+
+
 def request(program: Program, inputs: Any) -> Request:
     """Return the request of a run.
 
@@ -64,12 +75,8 @@ def request(program: Program, inputs: Any) -> Request:
         )
     }
     rows: dict[str, list[NDArray[Any]]] = {}
-    symbols: Any = program.model["symbols"]
-    leaves: list[tuple[int, int, int, int]] = call.facts["leaves"]
-    for symbol, (role, parts) in symbols.items():
-        for table, lookup, part, of_parts in leaves:
-            if f"table{table}" == role and of_parts == parts:
-                rows.setdefault(symbol, []).append(indices[lookup].astype(np.int64) * parts + part)
+    for symbol, lookup in _leaves(program):
+        rows.setdefault(symbol, []).append(indices[lookup])
 
     def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
         return call.result(outputs["out"])
@@ -88,9 +95,5 @@ def reference(program: Program, inputs: Any) -> Any:
     """Return the scores, in NumPy in the order of the columns."""
     call = Call(program, inputs)
     indices = _indices(call)
-    rows: list[NDArray[np.float32]] = []
-    for table, lookup, part, parts in call.facts["leaves"]:
-        matrix = call.matrix(f"table{table}")
-        columns = matrix.shape[1] // parts
-        rows.append(matrix[indices[lookup], part * columns : (part + 1) * columns])
+    rows = [program.tables[symbol][indices[lookup]] for symbol, lookup in _leaves(program)]
     return scores(call.facts["expression"], rows, call.facts["after"])
