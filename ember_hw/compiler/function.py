@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from ember_hw.compiler.program import ELEMENT_DTYPES, Argument, JsonValue
+from ember_hw.compiler.program import Argument, JsonValue
 from ember_hw.compiler.transforms.ir_facts import (
     ARGUMENT_NAMES,
     NOALIAS,
@@ -30,6 +30,9 @@ from ember_hw.compiler.transforms.ir_facts import (
     refuse,
 )
 from ember_hw.errors import CompileError
+
+#: Element types that the access unit and the execute side hold.
+_ELEMENTS = ("f32", "index", "i64", "i32", "i16", "i8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +167,8 @@ def _check_type(function: func.FuncOp, symbol: str, type_: Attribute) -> None:
             if strides is None or not strides or strides[-1] != 1:
                 rule = "a memref whose last dimension is contiguous"
                 refuse(function, f"argument {symbol!r}", rule, str(type_))
-            if str(type_.element_type) not in ELEMENT_DTYPES:
-                rule = f"one of {', '.join(ELEMENT_DTYPES)}"
+            if str(type_.element_type) not in _ELEMENTS:
+                rule = f"one of {', '.join(_ELEMENTS)}"
                 refuse(function, f"element type of {symbol!r}", rule, str(type_.element_type))
         case IndexType() | IntegerType():
             pass

@@ -62,11 +62,12 @@ def allocate(
     Units are numbered in pre-order, streams and rows in dependence order. Constants become
     integers, other host values argument registers: a memref argument's symbol is its name in
     `ember.args`, the distance of its rows is `<name>.pitch`, dimension k of it `<name>.rows` (k =
-    0) or `<name>.dim<k>`. A constant added to or multiplied with an index goes into the address;
-    two loads of one memref at i and i + step of the root unit become one load and its next value;
-    a sum of a unit's own value, a scaled one from above and a constant goes into the address, too;
-    other index arithmetic takes an ALU. `add_relays` finds room for what one unit can't hold. A
-    vector stream becomes a row of that many elements, clipped at the unit's upper bound.
+    0 of at most 2) or `<name>.dim<k>`. A constant added to or multiplied with an index goes into
+    the address; two loads of one memref at i and i + step of the root unit become one load and its
+    next value; a sum of a unit's own value, a scaled one from above and a constant goes into the
+    address, too; other index arithmetic takes an ALU. `add_relays` finds room for what one unit
+    can't hold. A vector stream becomes a row of that many elements, clipped at the unit's upper
+    bound.
 
     Parameters
     ----------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects import arith, func, llvm, memref
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ember_hw.compiler.dialects.au import ArgOp, Slot, SlotKind
@@ -99,8 +100,14 @@ class PhysicalNames:
         """Return the extent of a memref argument: an integer, or an argument register."""
         if name in self.sizes:
             return Slot(SlotKind.INTEGER, self.sizes[name][dimension])
-        symbol = f"{name}.dim{dimension}" if dimension else f"{name}.rows"
+        # With more dimensions than two a region's `rows` are counted over all but the last.
+        is_rows = not dimension and self._rank(name) <= 2
+        symbol = f"{name}.rows" if is_rows else f"{name}.dim{dimension}"
         return self.argument(symbol, IndexType())
+
+    def _rank(self, name: str) -> int:
+        (type_,) = (value.type for value, symbol in self.symbols.items() if symbol == name)
+        return cast("MemRefType[Attribute]", type_).get_num_dims()
 
     def base(self, value: SSAValue, user: Operation) -> int:
         """Return the argument register of a memref's base address."""

@@ -1,0 +1,85 @@
+"""Every kernel at every level as a user's own function, on the interpreter and the simulated unit.
+
+Each answer equals the scf interpreter's bit for bit, from generated C and from NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from ember_hw.compiler import compile_function
+from ember_hw.compiler.interpreters import interpret
+from ember_hw.compiler.ir_text import parse_module
+from ember_hw.compiler.pipeline import OPT_LEVELS
+from ember_hw.compiler.program import Program
+from ember_hw.compiler.tests.kernels import EB_SUM, FUSEDMM, KERNELS, TRANSE, Kernel
+from ember_hw.config import AcceleratorConfig
+from ember_hw.host.device import Device, open_device
+from ember_hw.host.reference import bit_equal
+
+#: What the kernels need, and little else.
+WIDE = AcceleratorConfig.preset("tiny").with_changes(
+    name="wide",
+    traversal_units=4,
+    streams_per_unit=4,
+    row_entries=3,
+    exports=8,
+    bundle_scalars=6,
+)
+TINY = AcceleratorConfig.preset("tiny")
+COLUMNS = (1, 7)
+
+
+@cache
+def compiled(kernel: Kernel, opt_level: int) -> Program:
+    """Compile a kernel; loops that four units have no room for are left to the execute side."""
+    return compile_function(kernel.text, opt_level=opt_level, config=WIDE, may_leave_loops=True)
+
+
+@cache
+def expected(kernel: Kernel, columns: int, seed: int) -> np.ndarray:
+    arguments = kernel.arguments(columns, seed)
+    interpret(parse_module(kernel.text), "kernel", list(arguments.values()))
+    return arguments["out"]
+
+
+def check(device: Device, kernel: Kernel, opt_level: int) -> None:
+    for seed, columns in enumerate(COLUMNS):
+        found = device.run(compiled(kernel, opt_level), kernel.arguments(columns, seed))
+        assert bit_equal(found, expected(kernel, columns, seed))
+        other = expected(kernel, columns, seed + 1)
+        assert not bit_equal(found, other), "the negative control"
+
+
+@pytest.fixture(scope="module", params=["c", "numpy"])
+def interpreter(request: pytest.FixtureRequest) -> Iterator[Device]:
+    with open_device("interpreter", config=WIDE, engine=request.param) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def unit() -> Iterator[Device]:
+    with open_device("verilator", config=WIDE, optimise=False) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_interpreter_agrees_with_scf(interpreter: Device, kernel: Kernel, opt_level: int) -> None:
+    check(interpreter, kernel, opt_level)
+
+
+@pytest.mark.verilator
+@pytest.mark.timeout(900)  # builds the model
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_simulated_unit_agrees_with_scf(unit: Device, kernel: Kernel, opt_level: int) -> None:
+    check(unit, kernel, opt_level)
+    report = unit.report
+    assert sum(nest.cycles or 0 for nest in report.nests) == report.cycles
+    assert sum(nest.bundles for nest in report.nests) == report.bundles
