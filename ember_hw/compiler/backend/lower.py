@@ -17,6 +17,7 @@ from ember_hw.compiler.backend.allocate import allocate_all
 from ember_hw.compiler.backend.assemble import Assembly, assemble
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.relays import add_relays
+from ember_hw.compiler.backend.sink_loads import sink_loads
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.pipeline import PipelineResult, run_pipeline, vector_length_of
 from ember_hw.config import AcceleratorConfig
@@ -124,7 +125,7 @@ def _programs(
     programs: list[ProgramOp] = []
     for program in allocate_all(function, config.name, sizes):
         program.verify()
-        with_relays = add_relays(program, config)
+        with_relays = add_relays(sink_loads(program, config), config)
         with_relays.verify()
         programs.append(with_relays)
     return tuple(programs)
