@@ -274,6 +274,16 @@ def test_one_row_a_cycle():
     assert descriptors[0].cycle - sent[0].cycle == 9
 
 
+@pytest.mark.parametrize(("places", "rows_a_cycle"), [(8, 0.8), (16, 1.0), (64, 1.0)])
+def test_places_limit_the_rows_of_a_cycle(places: int, rows_a_cycle: float):
+    """What `AcceleratorConfig.descriptor_entries` says of them."""
+    rows = _rows(7, 200, [list(range(20)), list(range(20, 30)), list(range(10))])
+    config = CONFIG.with_changes(descriptor_entries=places)
+    _, descriptors = _simulate([PLAIN, SLOTS], rows, config=config)
+    cycles = descriptors[159].cycle - descriptors[79].cycle
+    assert 80 / cycles == pytest.approx(rows_a_cycle)
+
+
 def test_rows_wait_for_a_place():
     rows = _rows(6, 40, [list(range(20))] * 3, entry=0)
     sent, descriptors = _simulate([PLAIN, PLAIN], rows, start=60)
