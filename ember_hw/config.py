@@ -85,8 +85,7 @@ class AcceleratorConfig:
         Bundles that wait for the execute side; a power of two.
     descriptor_entries : int
         Rows whose addresses are reckoned, or that wait for the gather engine; a power of two. A
-        place is taken for 10 cycles at least, so 8 allow 0.8 rows a cycle at most (measured:
-        0.80), and 16 or more one a cycle. With rows of two beats or more 8 are enough.
+        place is taken for 7 cycles at least, so 8 allow one row a cycle.
     request_entries : int
         Requests that wait or run at one time, 1 to 16.
     memory_ports : int

@@ -19,7 +19,7 @@ _QUEUE_CREDITS = 16
 class Bounds(wiring.Component):
     """Turns each token of the unit above into one entry of this unit's loop.
 
-    One token a cycle in, one entry a cycle out, six cycles from one to the other, in order. The
+    One token a cycle in, one entry a cycle out, five cycles from one to the other, in order. The
     pipeline does not stall: a token is accepted when its entry has a place.
 
     Parameters

@@ -69,49 +69,36 @@ class BurstSplitter(wiring.Component):
         beat_shift = (config.bus_bytes - 1).bit_length()
         chunk_bits = (chunk_beats(config) - 1).bit_length()
 
-        # What is left of a row: its first beat's number, and its beats less one.
-        loaded = Signal()
-        beat = Signal(config.address_width_bits - beat_shift)
-        left = Signal(len(self.descriptor.payload.length) - beat_shift)
-        last_bytes = Signal(config.bus_bytes.bit_length())
-        hint = Signal(isa.Hint)
-        entry = Signal(range(config.row_entries))
+        # What a row's further bursts begin with: the number of the next one's first beat, and the
+        # beats that are left, less one. The descriptor stays until its last burst has been cut.
+        descriptor = self.descriptor.payload
+        next_beat = Signal(config.address_width_bits - beat_shift)
+        next_left = Signal(len(descriptor.last_byte) - beat_shift)
 
+        beat = Signal.like(next_beat)
+        left = Signal.like(next_left)
         to_boundary = Signal.like(left)  # beats to the end of the chunk, less one
         final = Signal()
         free = Signal()
-        steps = Signal()
+        begun = self.burst.valid & ~self.burst.payload.row_last
         m.d.comb += [
+            beat.eq(Mux(begun, next_beat, descriptor.address[beat_shift:])),
+            left.eq(Mux(begun, next_left, descriptor.last_byte[beat_shift:])),
             to_boundary[:chunk_bits].eq(~beat[:chunk_bits]),
             final.eq(left <= to_boundary),
             free.eq(~self.burst.valid | self.burst.ready),
-            steps.eq(loaded & free),
-            self.descriptor.ready.eq(~loaded | (steps & final)),
+            self.descriptor.ready.eq(free & final),
         ]
-        length = self.descriptor.payload.length
-        whole = ~length[:beat_shift].any()
-        with m.If(self.descriptor.ready):
-            m.d.sync += [
-                loaded.eq(self.descriptor.valid),
-                beat.eq(self.descriptor.payload.address[beat_shift:]),
-                left.eq(length[beat_shift:] - whole),
-                last_bytes.eq(Cat(length[:beat_shift], whole)),
-                hint.eq(self.descriptor.payload.hint),
-                entry.eq(self.descriptor.payload.entry),
-            ]
-        with m.Elif(steps):
-            m.d.sync += [
-                beat.eq(Cat(Const(0, chunk_bits), beat[chunk_bits:] + 1)),
-                left.eq(left + ~to_boundary),  # one adder
-            ]
         with m.If(free):
             m.d.sync += [
-                self.burst.valid.eq(loaded),
+                next_beat.eq(Cat(Const(0, chunk_bits), beat[chunk_bits:] + 1)),
+                next_left.eq(left + ~to_boundary),  # one adder
+                self.burst.valid.eq(self.descriptor.valid),
                 self.burst.payload.address.eq(beat << beat_shift),
                 self.burst.payload.length.eq(Mux(final, left, to_boundary)),
                 self.burst.payload.row_last.eq(final),
-                self.burst.payload.last_bytes.eq(last_bytes),
-                self.burst.payload.hint.eq(hint),
-                self.burst.payload.entry.eq(entry),
+                self.burst.payload.last_bytes.eq(descriptor.last_byte[:beat_shift] + 1),
+                self.burst.payload.hint.eq(descriptor.hint),
+                self.burst.payload.entry.eq(descriptor.entry),
             ]
         return m

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -124,12 +124,14 @@ class Datapath(wiring.Component):
         )
         wiring.connect(m, wiring.flipped(self.root), requests.i)
         faults = [index_reader.fault, gather.fault]
+        whole = []
         tokens = requests.o
         for level in range(config.traversal_units):
             unit = TraversalUnit(config=config, level=level)
             m.submodules[f"unit{level}"] = unit
             tokens = self._through(m, level, tokens, unit)
             faults.append(unit.fault)
+            whole.append(unit.whole)
             first_port = level * config.streams_per_unit
             m.d.comb += [
                 unit.record.eq(getattr(self, f"unit{level}")),
@@ -176,7 +178,7 @@ class Datapath(wiring.Component):
         for selected, events in zip(issue.row_events, self.row_events, strict=True):
             m.d.comb += selected.eq(events)
         m.d.comb += [self.row_select.eq(row_address.entry), row_address.record.eq(self.row_record)]
-        self._notice_ends(m, issue)
+        self._notice_ends(m, issue, Cat(*whole).all())
 
         bundle_waits = bundles.i.valid & ~bundles.i.ready
         row_waits = self.row.valid & ~self.row.ready
@@ -211,11 +213,12 @@ class Datapath(wiring.Component):
         ]
         return out
 
-    def _notice_ends(self, m: Module, issue: Issue) -> None:
+    def _notice_ends(self, m: Module, issue: Issue, whole) -> None:
         """Notice when a request's last bundle and all its rows have been delivered.
 
         When its last token has been issued the number of rows so far is noted; the request has its
-        rows when as many have been delivered.
+        rows when as many have been delivered. The last one that is here also waits for the rest of
+        its lines, so that nothing of it comes when the unit is at rest.
         """
         m.submodules.marks = marks = StreamFifo(
             shape=_ROW_COUNT_BITS, depth_entries=max(2, self.config.request_entries)
@@ -224,6 +227,8 @@ class Datapath(wiring.Component):
         delivered = Signal(_ROW_COUNT_BITS)
         behind = Signal(signed(_ROW_COUNT_BITS))
         bundles_ended = Signal(range(self.config.request_entries + 1))
+        here = Signal(range(self.config.request_entries + 1))
+        settled = Signal()
         row_opens = issue.row.valid & issue.row.ready
         row_closes = self.row.valid & self.row.ready & self.row.payload.last
         bundle_closes = self.bundle.valid & self.bundle.ready & self.bundle.payload.last
@@ -232,10 +237,12 @@ class Datapath(wiring.Component):
             delivered.eq(delivered + row_closes),
             marks.i.valid.eq(issue.finished),
             bundles_ended.eq(bundles_ended + bundle_closes - self.ended),
+            here.eq(here + self.root.valid - self.ended),
+            settled.eq(whole | (here > 1)),
         ]
         m.d.comb += [
             marks.i.payload.eq(issued),
             behind.eq(delivered - marks.o.payload),
-            self.ended.eq(marks.o.valid & (bundles_ended != 0) & (behind >= 0)),
+            self.ended.eq(marks.o.valid & (bundles_ended != 0) & (behind >= 0) & settled),
             marks.o.ready.eq(self.ended),
         ]

@@ -1,7 +1,8 @@
 """Queues between the blocks: small ones in LUT memory, long ones in block memory.
 
-Neither kind reads an entry in the cycle that writes it, so no memory needs a bypass, and both end
-in a register, so no memory's output reaches a consumer's logic.
+Neither kind reads an entry in the cycle that writes it, so no memory needs a bypass. Long ones end
+in a register, since block memory is slow; LUT memory is as fast as a LUT, so short ones don't, and
+a consumer that is a register takes the place of theirs.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ LUT_MEMORY_ENTRIES = 16
 class StreamFifo(wiring.Component):
     """A queue from stream to stream.
 
-    One entry a cycle in and out, in order. An entry can leave two cycles after it came, three if
-    the queue is longer than `LUT_MEMORY_ENTRIES`.
+    One entry a cycle in and out, in order. An entry can leave the cycle after it came, three cycles
+    if the queue is longer than `LUT_MEMORY_ENTRIES`.
 
     Parameters
     ----------
     shape : shape-like
         Payload.
     depth_entries : int
-        Entries the memory holds, 2 or more; the registers behind it hold one or two more.
+        Entries the memory holds, 2 or more; the registers behind a long one hold two more.
 
     Members
     -------
@@ -70,44 +71,46 @@ class StreamFifo(wiring.Component):
         room = Signal(init=1)
         push = Signal()
         pop = Signal()  # from the memory
-        stored_next = Signal.like(stored)
         m.d.comb += [
             self.i.ready.eq(room),
             push.eq(self.i.valid & room),
-            stored_next.eq(stored + push - pop),
             write.data.eq(self.i.payload),
             write.en.eq(push),
         ]
-        m.d.sync += [
-            stored.eq(stored_next),
-            some.eq(stored_next != 0),
-            room.eq(stored_next != depth),
-            write.addr.eq(write.addr + push),
-        ]
+        m.d.sync += write.addr.eq(write.addr + push)
+        # What both may become is compared before it is known which: `pop` comes late.
+        with m.If(push & ~pop):
+            m.d.sync += [stored.eq(stored + 1), some.eq(1), room.eq(stored != depth - 1)]
+        with m.Elif(pop & ~push):
+            m.d.sync += [stored.eq(stored - 1), some.eq(stored != 1), room.eq(1)]
         read_pointer = Signal.like(read.addr)
         m.d.sync += read_pointer.eq(read_pointer + pop)
         m.d.comb += read.addr.eq(read_pointer)
 
-        out = Signal(Shape.cast(self.shape).width)
-        moves = Signal()  # the output register takes an entry
-        m.d.comb += [
-            Value.cast(self.o.payload).eq(out),
-            moves.eq(~self.o.valid | self.o.ready),
-        ]
         if is_small:
-            m.d.comb += pop.eq(some & moves)
-            with m.If(moves):
-                m.d.sync += [out.eq(read.data), self.o.valid.eq(some)]
+            m.d.comb += [
+                Value.cast(self.o.payload).eq(read.data),
+                self.o.valid.eq(some),
+                pop.eq(some & self.o.ready),
+                self.level.eq(stored),
+            ]
         else:
+            out = Signal(Shape.cast(self.shape).width)
+            moves = Signal()  # the output register takes an entry
             read_valid = Signal()  # the memory's output is an entry
-            m.d.comb += [pop.eq(some & (~read_valid | moves)), read.en.eq(pop)]
+            m.d.comb += [
+                Value.cast(self.o.payload).eq(out),
+                moves.eq(~self.o.valid | self.o.ready),
+                pop.eq(some & (~read_valid | moves)),
+                read.en.eq(pop),
+            ]
             with m.If(moves):
                 m.d.sync += [out.eq(read.data), self.o.valid.eq(read_valid)]
             with m.If(pop):
                 m.d.sync += read_valid.eq(1)
             with m.Elif(moves):
                 m.d.sync += read_valid.eq(0)
-        m.d.sync += self.level.eq(self.level + push - (self.o.valid & self.o.ready))
+            m.d.sync += self.level.eq(self.level + push - (self.o.valid & self.o.ready))
         return m
 
 
@@ -161,12 +164,14 @@ class ReservedFifo(wiring.Component):
         m.d.comb += [queue.i.payload.eq(self.payload), queue.i.valid.eq(self.push)]
 
         give = Signal()
-        level_next = Signal.like(self.level)
-        m.d.comb += [
-            give.eq(self.o.valid & self.o.ready),
-            level_next.eq(self.level + self.take - give),
-        ]
-        m.d.sync += [self.level.eq(level_next), self.room.eq(level_next != self.credits)]
+        m.d.comb += give.eq(self.o.valid & self.o.ready)
+        with m.If(self.take & ~give):
+            m.d.sync += [
+                self.level.eq(self.level + 1),
+                self.room.eq(self.level != self.credits - 1),
+            ]
+        with m.Elif(give & ~self.take):
+            m.d.sync += [self.level.eq(self.level - 1), self.room.eq(1)]
         # At the clock's edge: between edges the two sides of a wire may differ for a moment.
         m.d.sync += [Assert(~(self.push & ~queue.i.ready)), Assert(~(self.take & ~self.room))]
         return m

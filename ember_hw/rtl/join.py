@@ -33,9 +33,10 @@ class LinePort(wiring.Signature):
         self.config = config
         super().__init__(
             {
+                "offset": Out(range(LINE_BYTES)),
+                "new": Out(1),
                 "available": In(1),
                 "advance": Out(1),
-                "offset": Out(range(LINE_BYTES)),
                 "data": In(_HALF_BITS),
                 "fits": In(1),
             }
@@ -46,7 +47,7 @@ class LinePort(wiring.Signature):
 
 
 class Join(wiring.Component):
-    """Turns steps into tokens: each waits for the lines it needs, then its values are computed.
+    """Turns steps into tokens: each waits for what it loads, then its values are computed.
 
     One step a cycle, in order; a token has a place before its step is taken, so the pipeline does
     not stall. In pair mode a step leaves when the next one has its stream 0, and ghost steps do not
@@ -93,24 +94,26 @@ class Join(wiring.Component):
         takes = Signal()
         # A token has a place before its step is taken.
         inside = Signal(range(LUT_MEMORY_ENTRIES + 1))
-        inside_next = Signal.like(inside)
         room = Signal(init=1)
         m.d.comb += [
             lines_ready.eq(
                 Cat(
-                    ~loads[s].new | self.lines[s].available for s in range(config.streams_per_unit)
+                    ~loads[s].use | self.lines[s].available for s in range(config.streams_per_unit)
                 ).all()
             ),
             self.step.ready.eq(lines_ready & (room | step.iteration.ghost)),
             fire.eq(self.step.valid & self.step.ready),
             takes.eq(fire & ~step.iteration.ghost),
-            inside_next.eq(inside + takes - leaves),
         ]
-        m.d.sync += [inside.eq(inside_next), room.eq(inside_next != LUT_MEMORY_ENTRIES)]
+        with m.If(takes & ~leaves):
+            m.d.sync += [inside.eq(inside + 1), room.eq(inside != LUT_MEMORY_ENTRIES - 1)]
+        with m.Elif(leaves & ~takes):
+            m.d.sync += [inside.eq(inside - 1), room.eq(1)]
         for s in range(config.streams_per_unit):
             m.d.comb += [
-                self.lines[s].advance.eq(fire & loads[s].new),
                 self.lines[s].offset.eq(loads[s].offset),
+                self.lines[s].new.eq(loads[s].new),
+                self.lines[s].advance.eq(fire & loads[s].new),
             ]
 
         # Along with the line store's read and the extraction.
@@ -170,10 +173,7 @@ class Join(wiring.Component):
                 ]
 
     def _pair(self, m: Module, valid, iteration, values):
-        """Hold an iterating step until the next one brings its NEXT value.
-
-        Returns what leaves, a cycle later.
-        """
+        """Hold an iterating step until the next one brings its NEXT value. Return what leaves."""
         config = self.config
         pairs = self.record.pair & (iteration.iterates | iteration.ghost)
         held = Signal()
@@ -185,20 +185,21 @@ class Join(wiring.Component):
         leaves = Signal()
         out_step = Signal(iteration_layout(config))
         out_values = Signal.like(now)
-        next_value = Signal(VALUE_WIDTH_BITS)
-        m.d.sync += [leaves.eq(0), next_value.eq(values[0])]
         with m.If(valid & pairs):
             m.d.sync += [
-                leaves.eq(held),
-                out_step.eq(held_step),
-                out_values.eq(held_values),
                 held.eq(iteration.iterates),
                 held_step.eq(iteration),
                 held_values.eq(now),
             ]
-        with m.Elif(valid):
-            m.d.sync += [leaves.eq(1), out_step.eq(iteration), out_values.eq(now)]
-        return leaves, out_step, out_values, next_value
+        with m.If(pairs):
+            m.d.comb += [
+                leaves.eq(valid & held),
+                out_step.eq(held_step),
+                out_values.eq(held_values),
+            ]
+        with m.Else():
+            m.d.comb += [leaves.eq(valid), out_step.eq(iteration), out_values.eq(now)]
+        return leaves, out_step, out_values, values[0]
 
     def _compute(self, m: Module, valid, iteration, values, next_value):
         """Select operands and exports, run the ALU, bring both together as the token."""
@@ -243,15 +244,24 @@ class Join(wiring.Component):
         total = Cat(carry, a ^ inverts_a.replicate(VALUE_WIDTH_BITS)) + Cat(
             carry, b ^ inverts_b.replicate(VALUE_WIDTH_BITS)
         )
-        short = Signal(VALUE_WIDTH_BITS)
-        m.d.sync += short.eq(Mux(record.pair, next_held, total[1:]))
-        # Only programs that multiply wait for the multiplier.
-        multiplies = ~record.pair & (record.alu_operation == isa.AluOperation.MUL)
-        pushed, _ = delay(m, "pushed", pushes, Const(0, 0), multiplier.cycles)
-        m.d.comb += [
-            late.i.valid.eq(Mux(multiplies, pushed[-1], pushed[0])),
-            late.i.payload.eq(Mux(multiplies, multiplier.product, short)),
+        total_held = Signal(VALUE_WIDTH_BITS)
+        m.d.sync += total_held.eq(total[1:])
+        # Only programs that use the adder wait for it, and only those that multiply for the
+        # multiplier. What NEXT gives, or nobody uses, is known at once.
+        uses_alu = Signal()
+        multiplies = Signal()
+        from_alu = [getattr(record, f"export{i}") == len(own) + 1 for i in range(config.exports)]
+        m.d.sync += [
+            uses_alu.eq(~record.pair & Cat(*from_alu).any()),
+            multiplies.eq(record.alu_operation == isa.AluOperation.MUL),
         ]
+        pushed, _ = delay(m, "pushed", pushes, Const(0, 0), multiplier.cycles)
+        with m.If(~uses_alu):
+            m.d.comb += [late.i.valid.eq(pushes), late.i.payload.eq(next_held)]
+        with m.Elif(multiplies):
+            m.d.comb += [late.i.valid.eq(pushed[-1]), late.i.payload.eq(multiplier.product)]
+        with m.Else():
+            m.d.comb += [late.i.valid.eq(pushed[0]), late.i.payload.eq(total_held)]
 
         m.d.comb += [
             self.token.valid.eq(late.o.valid),
@@ -260,9 +270,8 @@ class Join(wiring.Component):
             self.token.payload.events.eq(early.o.payload.events),
         ]
         for i in range(config.exports):
-            from_alu = getattr(record, f"export{i}") == len(own) + 1
             m.d.comb += self.token.payload.exports[i].eq(
-                Mux(from_alu, late.o.payload, early.o.payload.exports[i])
+                Mux(from_alu[i], late.o.payload, early.o.payload.exports[i])
             )
         # At the clock's edge: between edges the two sides of a wire may differ for a moment.
         m.d.sync += [

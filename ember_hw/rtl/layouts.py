@@ -197,11 +197,11 @@ def index_word_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 def descriptor_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a row to fetch: entry, byte address (a multiple of the bus width), bytes (not 0)."""
+    """Return a row to fetch: entry, byte address (a multiple of the bus width), bytes less one."""
     return data.StructLayout(
         {
             "address": config.address_width_bits,
-            "length": 16,
+            "last_byte": 16,
             "hint": isa.Hint,
             "entry": range(config.row_entries),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,7 +12,8 @@ from ember_hw.rtl.wide_memory import WideMemory
 class LineQueue(wiring.Component):
     """Takes a beat a cycle and gives a word a cycle, in order, without backpressure.
 
-    A word leaves three cycles after its beat came, if none waits before it.
+    A word leaves three cycles after its beat came, if none waits before it. If none waits at all a
+    beat's first word leaves a cycle after it came, without the memory.
 
     Parameters
     ----------
@@ -64,9 +65,12 @@ class LineQueue(wiring.Component):
         written = Signal(beat_select_bits + 1)
         read = Signal(beat_select_bits + 1 + word_select_bits)
         reads = Signal()
+        come = Signal()  # the memory's output is a word
+        passes = Signal()  # the beat's first word does not wait
         beat_read = read[word_select_bits:]
         m.d.comb += [
             reads.eq(beat_read != written),
+            passes.eq(self.beat_valid & ~reads & ~come),
             memory.write.eq(self.beat_valid),
             memory.write_group.eq(written),
             memory.write_data.eq(
@@ -80,14 +84,14 @@ class LineQueue(wiring.Component):
         ]
         with m.If(self.beat_valid):
             m.d.sync += written.eq(written + 1)
-        with m.If(reads):
+        with m.If(reads | passes):
             m.d.sync += read.eq(read + 1)
 
-        come = Signal()
-        word_stream = memory.read_data[self.word_bits :]
-        m.d.sync += [come.eq(reads), self.word.eq(memory.read_data)]
+        word = Cat(self.beat[: self.word_bits], self.beat_stream)
+        word_stream = Mux(passes, self.beat_stream, memory.read_data[self.word_bits :])
+        m.d.sync += [come.eq(reads), self.word.eq(Mux(passes, word, memory.read_data))]
         for number in range(self.streams):
-            m.d.sync += self.word_valid[number].eq(come & (word_stream == number))
+            m.d.sync += self.word_valid[number].eq((come | passes) & (word_stream == number))
         waiting = Signal(beat_select_bits + 1)
         m.d.comb += waiting.eq(written - beat_read)
         m.d.sync += Assert(~(self.beat_valid & (waiting == self.depth_beats)))

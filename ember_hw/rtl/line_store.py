@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,7 +29,8 @@ class LineStore(wiring.Component):
     """Holds up to `config.lines_per_stream` lines of one stream, in order.
 
     A line's place is reserved before it is asked for, so returned words always have one. The oldest
-    line is the current one; `advance` makes the next one current and frees its place.
+    line is the current one; `advance` makes the next one current and frees its place. A line may
+    become current before all of it has arrived.
 
     Lines of the input queue are taken whenever there is a place, and those that the stream wants
     are not asked for: the first line that came is the first that was wanted.
@@ -47,13 +48,16 @@ class LineStore(wiring.Component):
         A word of the input queue may come in this cycle: only with `from_queue`.
     word_valid, word : in
         Words of the lines, in order.
-    available : out
-        A line after the current one has arrived.
+    offset, new : in; available : out
+        A byte within the current line or, if `new`, within the line after it, and whether it has
+        arrived.
     advance : in
-        Make it current; only while `available`.
-    offset : in; data, fits : out
-        Byte within the line that is current after this cycle's `advance`; `READ_CYCLES` later the
-        `HALF_BYTES` that hold it, and whether the 8 bytes there are a value of 32 bits, signed.
+        Make the next line current; only while `new` and `available`.
+    data, fits : out
+        `READ_CYCLES` later the `HALF_BYTES` that hold the byte at `offset` of the line that is
+        current after `advance`, and whether the 8 bytes there are a value of 32 bits, signed.
+    whole : out
+        All of the current line has arrived.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
@@ -68,9 +72,11 @@ class LineStore(wiring.Component):
                 "room": Out(1),
                 "word_valid": In(1),
                 "word": In(config.index_bits),
+                "offset": In(range(LINE_BYTES)),
+                "new": In(1),
                 "available": Out(1),
                 "advance": In(1),
-                "offset": In(range(LINE_BYTES)),
+                "whole": Out(1),
                 "data": Out(8 * HALF_BYTES),
                 "fits": Out(1),
             }
@@ -87,6 +93,7 @@ class LineStore(wiring.Component):
             shape=line_address_bits(config), depth_entries=QUEUE_LINES
         )
         free = Signal(range(lines + 1), init=lines)
+        some_free = Signal(init=1)
         fill = Signal(range(max(2, lines * words)))
         line_begins = Signal()
         line_ends = Signal()
@@ -102,9 +109,9 @@ class LineStore(wiring.Component):
             queue.i.valid.eq(self.wanted_valid),
             self.level.eq(queue.level),
             self.request.payload.eq(queue.o.payload),
-            self.request.valid.eq(queue.o.valid & (free != 0) & ~self.from_queue),
-            queue.o.ready.eq((self.request.ready & (free != 0)) | self.from_queue),
-            self.room.eq(self.from_queue & was_from_queue & ((free != 0) | ~line_begins)),
+            self.request.valid.eq(queue.o.valid & some_free & ~self.from_queue),
+            queue.o.ready.eq((self.request.ready & some_free) | self.from_queue),
+            self.room.eq(self.from_queue & was_from_queue & (some_free | ~line_begins)),
             freed.eq(self.advance & held),
         ]
         with m.If(self.from_queue):
@@ -112,18 +119,24 @@ class LineStore(wiring.Component):
         with m.Else():
             m.d.comb += taken.eq(self.request.valid & self.request.ready)
         with m.If(taken & ~freed):
-            m.d.sync += free.eq(free - 1)
+            m.d.sync += [free.eq(free - 1), some_free.eq(free != 1)]
         with m.Elif(freed & ~taken):
-            m.d.sync += free.eq(free + 1)
+            m.d.sync += [free.eq(free + 1), some_free.eq(1)]
         with m.If(self.advance):
             m.d.sync += held.eq(1)
 
-        # Lines that have arrived and are not current yet.
-        waiting = Signal(range(lines + 1))
+        # Lines that have arrived and are not current yet; -1: the current one has not. Words of the
+        # first that has not are counted by `fill`.
+        waiting = Signal(range(-1, lines + 1))
         arrived = Signal()
+        came = Signal()
         m.d.comb += [
             arrived.eq(self.word_valid & line_ends),
-            self.available.eq(waiting != 0),
+            came.eq(self.offset[(config.index_bits // 8 - 1).bit_length() :] < word_in_line),
+            self.whole.eq(waiting >= 0),
+            self.available.eq(
+                Mux(self.new, (waiting > 0) | ((waiting == 0) & came), came | self.whole)
+            ),
         ]
         with m.If(self.word_valid):
             m.d.sync += fill.eq(fill + 1)
@@ -166,6 +179,7 @@ class LineStore(wiring.Component):
         with m.If(was_from_queue != self.from_queue):
             m.d.sync += [
                 free.eq(lines),
+                some_free.eq(1),
                 fill.eq(0),
                 held.eq(0),
                 waiting.eq(0),

@@ -37,7 +37,8 @@ class MicrocodeMemory(wiring.Component):
     Members
     -------
     address, write, write_data : in
-        Word address, strobe and data of a write. The caller writes only while no program runs.
+        Word address, strobe and data of a write, which is done a cycle later. The caller writes
+        only while no program runs.
     read_data : out
         The word at `address`, one cycle later; 0 beyond the last.
     <record> : out
@@ -75,13 +76,22 @@ class MicrocodeMemory(wiring.Component):
         m.submodules.words = memory = Memory(shape=32, depth=words, init=[], attrs=NO_BYPASS)
         write_port = memory.write_port()
         read_port = memory.read_port()
-        inside = self.address < words
         was_inside = Signal()
-        m.d.sync += was_inside.eq(inside)
+        # A register before the many that one word may go to.
+        address = Signal.like(self.address)
+        write = Signal()
+        write_data = Signal.like(self.write_data)
+        self._written = (write, address, write_data)
+        m.d.sync += [
+            was_inside.eq(self.address < words),
+            write.eq(self.write),
+            address.eq(self.address),
+            write_data.eq(self.write_data),
+        ]
         m.d.comb += [
-            write_port.addr.eq(self.address),
-            write_port.data.eq(self.write_data),
-            write_port.en.eq(self.write & inside),
+            write_port.addr.eq(address),
+            write_port.data.eq(write_data),
+            write_port.en.eq(write & was_inside),
             read_port.addr.eq(self.address),
             read_port.en.eq(1),
             self.read_data.eq(Mux(was_inside, read_port.data, 0)),
@@ -112,23 +122,25 @@ class MicrocodeMemory(wiring.Component):
         # Like the words that can be read back, a reset leaves them as they are.
         word = Signal(32, name=f"{record_name(path)}_word{index}", reset_less=True)
         layout = isa.layouts(self.config)[path]
-        with m.If(self.write & (self.address == layout.first_word + index)):
-            m.d.sync += word.eq(self.write_data)
+        write, address, write_data = self._written
+        with m.If(write & (address == layout.first_word + index)):
+            m.d.sync += word.eq(write_data)
         return word
 
     def _rows(self, m: Module) -> None:
         """Hold the row entries' records word by word, and their events side by side."""
         entries = self.config.row_entries
         layouts = [isa.layouts(self.config)[f"row{entry}"] for entry in range(entries)]
+        write, address, write_data = self._written
         words = []
         for i in range(layouts[0].words):
             memory = Memory(shape=32, depth=max(2, entries), init=[])
             m.submodules[f"row_word{i}"] = memory
             write_port = memory.write_port()
             read_port = memory.read_port(domain="comb")
-            m.d.comb += [write_port.data.eq(self.write_data), read_port.addr.eq(self.row_select)]
+            m.d.comb += [write_port.data.eq(write_data), read_port.addr.eq(self.row_select)]
             for entry, layout in enumerate(layouts):
-                with m.If(self.write & (self.address == layout.first_word + i)):
+                with m.If(write & (address == layout.first_word + i)):
                     m.d.comb += [write_port.addr.eq(entry), write_port.en.eq(1)]
             words.append(read_port.data)
         m.d.comb += self.row.as_value().eq(Cat(*words))

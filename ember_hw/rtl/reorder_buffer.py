@@ -15,13 +15,14 @@ class ReorderBuffer(wiring.Component):
     """A queue whose places are filled in any order.
 
     `take` reserves places for a burst; its beats are put there one by one, whenever they come; they
-    leave in the order of the places. One beat a cycle in and out; a beat leaves three to five
-    cycles after it was put.
+    leave in the order of the places. One beat a cycle in and out; a beat that is awaited leaves
+    three cycles after it was put, four if the reading side has just come to it.
 
     The buffer holds a phase bit beside each beat: the beat is there if the bit is that of the
     current pass through the buffer, so nothing is cleared while reads are in flight. The reading
-    side reads on ahead, and goes back where a beat was not there yet. After a reset all phase bits
-    are written once; `cleared` rises when that is done, `places` cycles later.
+    side reads on ahead; where a beat was not there yet it goes back and reads that place until it
+    is. After a reset all phase bits are written once; `cleared` rises when that is done, `places`
+    cycles later.
 
     Parameters
     ----------
@@ -103,30 +104,37 @@ class ReorderBuffer(wiring.Component):
         ]
 
         # Reading: the position goes to the memory, the beat comes out of it, and is at the output.
-        # `missed` says of the beat that would be at the output that it was not there: those behind
-        # it are read for nothing, and the position goes back to it.
+        # While beats are there the position runs ahead of what comes out, `was_read`. Where one is
+        # not there it goes back to it and stays, and what the memory brings next is for nothing. A
+        # beat that was written while it was read is there the next time: then it need not stay.
         position = Signal.like(self.start)
-        moves = Signal()
+        was_read = Signal.like(self.start)
+        ahead = Signal()
         read_for_nothing = Signal(init=1)
         read_clean = Signal()
-        read_phase = Signal()
-        there = Signal()
+        moves = Signal()
+        found = Signal()
         missed = Signal()
         m.d.comb += [
             moves.eq(~self.o.valid | self.o.ready),
             read.addr.eq(position),
             read.en.eq(moves),
             # A read of the place that is written in the same cycle gives anything.
-            there.eq(read_clean & (read.data[beat_bits] == read_phase)),
+            found.eq(
+                ~read_for_nothing & read_clean & (read.data[beat_bits] != was_read[place_bits])
+            ),
+            missed.eq(~read_for_nothing & ~found),
         ]
         with m.If(moves):
             m.d.sync += [
-                position.eq(position + Mux(missed, -2, self.cleared)),
-                read_for_nothing.eq(missed | ~self.cleared),
+                was_read.eq(position),
                 read_clean.eq(~(write.en & (write.addr == position[:place_bits]))),
-                read_phase.eq(~position[place_bits]),
-                self.o.valid.eq(~read_for_nothing & ~missed & there),
-                missed.eq(~read_for_nothing & ~missed & ~there),
+                read_for_nothing.eq((found & ~ahead) | (missed & ahead) | ~self.cleared),
+                self.o.valid.eq(found),
                 Value.cast(self.o.payload).eq(read.data[:beat_bits]),
             ]
+            with m.If(missed & ahead):
+                m.d.sync += [ahead.eq(~read_clean), position.eq(was_read)]
+            with m.Elif(found | ahead | (missed & ~read_clean)):
+                m.d.sync += [ahead.eq(1), position.eq(position + 1)]
         return m

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw import isa
@@ -24,12 +24,12 @@ _PITCH_SHIFT = 3
 class RowAddress(wiring.Component):
     """Turns each row that was issued into a descriptor for the gather engine.
 
-    One row a cycle, in order, nine cycles; a descriptor has a place before its row is taken (of
-    fewer than 16 places there is not one every cycle). A row is dropped, its place with it, and
-    reported, by its index, if the index is not below the number of rows, if an export doesn't fit
-    the field it stands in for, if base, pitch or offset is not a multiple of the bus width, if the
-    part to fetch is empty or begins outside the row, if the row is longer than the pitch, or if it
-    ends beyond its region. So nothing outside a region is ever asked for.
+    One row a cycle, in order, six cycles; a descriptor has a place before its row is taken. A row
+    is dropped, its place with it, and reported, by its index, if the index is not below the number
+    of rows, if an export doesn't fit the field it stands in for, if base, pitch or offset is not a
+    multiple of the bus width, if the part to fetch is empty or begins outside the row, if the row
+    is longer than the pitch, or if it ends beyond its region. So nothing outside a region is ever
+    asked for.
 
     Members
     -------
@@ -72,12 +72,8 @@ class RowAddress(wiring.Component):
             self.entry.eq(self.row.payload.entry),
         ]
 
-        # 1: the row entry's record and the exports.
-        record = Signal.like(self.record)
-        exports = Signal.like(self.row.payload.exports)
-        m.d.sync += [record.eq(self.record), exports.eq(self.row.payload.exports)]
-
-        # 2, 3: the values.
+        # 1, 2: the values.
+        record, exports = self.record, self.row.payload.exports
         line_shift = (LINE_BYTES - 1).bit_length()
         beat_bits = (config.bus_bytes - 1).bit_length()
         exported = {
@@ -137,7 +133,9 @@ class RowAddress(wiring.Component):
         with m.If(~fixed.offset_enable):
             m.d.sync += [offset.eq(0), clip.eq((1 << _LENGTH_BITS) - 1)]
 
-        # 4, 5: index * pitch; meanwhile what is fetched of the row, and the row's own checks.
+        # 3, 4: index * pitch; meanwhile what is fetched of the row, its checks, and where it may
+        # lie. It ends at its length or at the clip, whichever is first: within the region if either
+        # is.
         m.submodules.multiplier = multiplier = Multiplier(
             a=VALUE_WIDTH_BITS, b=len(pitch) - _PITCH_SHIFT
         )
@@ -145,7 +143,12 @@ class RowAddress(wiring.Component):
         index_good = Signal()
         row_good = Signal()
         region_good = Signal()
+        table = distance << line_shift
         near = Signal(VALUE_WIDTH_BITS + line_shift + 1)  # from the base, without index * pitch
+        clip_end = Signal.like(near)
+        before_length = Signal(signed(address_bits + 1))  # where a row of that length may begin
+        region_held = Signal.like(region_bytes)
+        base_held = Signal.like(base)
         length_held = Signal.like(length)
         room_left = Signal(_LENGTH_BITS)
         region_end = Signal(address_bits + 1)
@@ -160,76 +163,79 @@ class RowAddress(wiring.Component):
                 & (Mux(is_part, clip, length) <= pitch)
             ),
             region_good.eq(region_end <= 1 << address_bits),
-            near.eq((distance << line_shift) + offset),
+            near.eq(table + offset),
+            clip_end.eq(table + clip),
+            before_length.eq(region_bytes - length),
+            region_held.eq(region_bytes),
+            base_held.eq(base),
             length_held.eq(length),
             room_left.eq(clip - offset),
         ]
-        bytes5 = Signal(_LENGTH_BITS)
-        near5 = Signal.like(near)
-        good5 = Signal(3)
+        bytes4 = Signal(_LENGTH_BITS)
+        good4 = Signal(3)
+        begin = Signal(address_bits)
+        # Products up to which the row ends within the region.
+        most = Signal(data.ArrayLayout(signed(len(near) + 2), 2))
         m.d.sync += [
-            bytes5.eq(Mux(room_left < length_held, room_left, length_held)),
-            near5.eq(near),
-            good5.eq(Cat(index_good, row_good, region_good)),
+            bytes4.eq(Mux(room_left < length_held, room_left, length_held)),
+            good4.eq(Cat(index_good, row_good, region_good)),
+            begin.eq(base_held + near),
+            most[0].eq(before_length - near),
+            most[1].eq(region_held - clip_end),
         ]
 
-        # 6, 7: the place within the region, and whether all of the row is in it.
-        place = Signal(len(multiplier.product) + _PITCH_SHIFT + 1)
-        most = Signal(signed(address_bits + 1))  # place of a row that ends with the region
-        bytes6 = Signal(_LENGTH_BITS)
-        good6 = Signal(3)
-        delayed_base, delayed_region, delayed_index, delayed_entry, delayed_hint = (
+        # 5: the address, and whether all of the row is in the region.
+        delayed_index, delayed_entry, delayed_hint = (
             _delayed(m, name, signal, cycles)
             for name, signal, cycles in (
-                ("base", base, 3),
-                ("region", region_bytes, 2),
-                ("index", index, 4),
-                ("entry", self.entry, 7),
-                ("hint", hint, 4),
+                ("index", index, 3),
+                ("entry", self.entry, 5),
+                ("hint", hint, 3),
             )
         )
-        m.d.sync += [
-            place.eq((multiplier.product << _PITCH_SHIFT) + near5),
-            most.eq(delayed_region - bytes5),
-            bytes6.eq(bytes5),
-            good6.eq(good5),
-        ]
-        valid = Signal(6)
+        valid = Signal(4)
         leaves = Signal()
         address = Signal(address_bits)
         inside = Signal()
-        bytes7 = Signal(_LENGTH_BITS)
-        good7 = Signal(3)
+        bytes5 = Signal(_LENGTH_BITS)
+        last_byte = Signal(_LENGTH_BITS)
+        good5 = Signal(3)
+        product = multiplier.product << _PITCH_SHIFT
         m.d.sync += [
             valid.eq(Cat(accept, valid)),
             leaves.eq(valid[-1]),
-            address.eq(delayed_base + place),
+            address.eq(begin + product),
             inside.eq(
-                ~place[address_bits:].any() & (most >= 0) & (place[:address_bits] <= most[:-1])
+                ~product[address_bits:].any()
+                & Cat(
+                    (limit >= 0) & (product[:address_bits] <= limit[:address_bits])
+                    for limit in most
+                ).any()
             ),
-            bytes7.eq(bytes6),
-            good7.eq(good6),
+            bytes5.eq(bytes4),
+            last_byte.eq(bytes4 - 1),
+            good5.eq(good4),
         ]
 
         good = Signal()
         m.d.comb += [
-            good.eq(inside & good7.all()),
+            good.eq(inside & good5.all()),
             queue.push.eq(leaves & good),
             queue.payload.address.eq(address),
-            queue.payload.length.eq(bytes7),
+            queue.payload.last_byte.eq(last_byte),
             queue.payload.hint.eq(delayed_hint),
             queue.payload.entry.eq(delayed_entry),
             self.asked.eq((leaves & good) << delayed_entry),
-            self.bytes_asked.eq(bytes7),
+            self.bytes_asked.eq(bytes5),
         ]
-        index_good7, _, region_good7 = good7
+        index_good5, _, region_good5 = good5
         m.d.sync += [
             self.fault.valid.eq(leaves & ~good),
             self.fault.payload.code.eq(
                 Mux(
-                    ~index_good7,
+                    ~index_good5,
                     FaultCode.INDEX_OUT_OF_RANGE,
-                    Mux(region_good7, FaultCode.ROW_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW),
+                    Mux(region_good5, FaultCode.ROW_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW),
                 )
             ),
             self.fault.payload.unit.eq(NO_UNIT),

@@ -20,7 +20,7 @@ from ember_hw.rtl.layouts import (
 from ember_hw.rtl.slots import select
 
 #: Cycles from a step's entering to its load's leaving.
-CYCLES = 3
+CYCLES = 2
 
 _LARGEST_SHIFT = max(int(size) for size in isa.ElementSize)
 
@@ -115,7 +115,7 @@ class StreamAddress(wiring.Component):
             blamed.eq(element),
         ]
 
-        # 3: the line, if it is another one than before.
+        # The line, if it is another one than before.
         previous = Signal.like(line)
         have_previous = Signal()
         fetch = Signal()
@@ -123,15 +123,15 @@ class StreamAddress(wiring.Component):
         m.d.comb += [
             fetch.eq(use[-1] & ~outside & ~beyond.any()),
             new.eq(fetch & (fresh[-1] | ~have_previous | (line != previous))),
+            self.load.eq(Cat(fetch, new, byte)),
+            self.line.eq(line),
+            self.line_valid.eq(new),
         ]
         with m.If(fetch):
             m.d.sync += [previous.eq(line), have_previous.eq(1)]
         with m.Elif(fresh[-1]):
             m.d.sync += have_previous.eq(0)
         m.d.sync += [
-            self.load.eq(Cat(fetch, new, byte)),
-            self.line.eq(line),
-            self.line_valid.eq(new),
             self.fault.valid.eq(use[-1] & (outside | beyond.any())),
             self.fault.payload.code.eq(
                 Mux(outside, FaultCode.STREAM_OUT_OF_BOUNDS, FaultCode.ADDRESS_OVERFLOW)

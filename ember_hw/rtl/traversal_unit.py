@@ -48,6 +48,8 @@ class TraversalUnit(wiring.Component):
         The first of its streams and its join.
     waiting : out
         Steps that wait for their lines.
+    whole : out
+        All of each line that was loaded from has arrived, as of the cycle before.
     """
 
     def __init__(self, *, config: AcceleratorConfig, level: int):
@@ -66,6 +68,7 @@ class TraversalUnit(wiring.Component):
                 "room": Out(streams),
                 "fault": Out(FaultSignature(config)),
                 "waiting": Out(range(config.token_entries + 1)),
+                "whole": Out(1),
             }
         )
 
@@ -100,6 +103,7 @@ class TraversalUnit(wiring.Component):
         ]
 
         quiet = []
+        whole = []
         faults = []
         for s in range(config.streams_per_unit):
             address = stream_address.StreamAddress(config=config, level=level, index=s)
@@ -121,9 +125,10 @@ class TraversalUnit(wiring.Component):
                 self.room[s].eq(store.room),
                 bounds.streams[s].eq(self.streams[s]),
                 join.streams[s].eq(self.streams[s]),
+                store.offset.eq(join.lines[s].offset),
+                store.new.eq(join.lines[s].new),
                 join.lines[s].available.eq(store.available),
                 store.advance.eq(join.lines[s].advance),
-                store.offset.eq(join.lines[s].offset),
                 join.lines[s].data.eq(store.data),
                 join.lines[s].fits.eq(store.fits),
                 steps.payload.loads[s].eq(address.load),
@@ -131,7 +136,11 @@ class TraversalUnit(wiring.Component):
             calm = Signal(name=f"calm{s}")
             m.d.sync += calm.eq(store.level <= QUEUE_LINES - _LINES_ON_THE_WAY)
             quiet.append(calm)
-        m.d.sync += first_fault(self.fault, [*faults, join.fault])
+            whole.append(store.whole)
+        m.d.sync += [
+            *first_fault(self.fault, [*faults, join.fault]),
+            self.whole.eq(Cat(*whole).all()),
+        ]
         m.d.comb += [
             iterator.room.eq(steps.room & Cat(*quiet).all()),
             steps.take.eq(iterator.valid),

@@ -11,7 +11,7 @@ from ember_hw.rtl.read_table import ReadTable
 from ember_hw.rtl.reorder_buffer import ReorderBuffer
 
 # A beat that has come is at the output at the latest so many cycles after it could be.
-_LATE_CYCLES = 4
+_LATE_CYCLES = 3
 
 
 def credits(block: Credits) -> Bench:
@@ -42,7 +42,7 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
 
     If bursts are taken while they fit, and each reserved place is filled once, in any order: each
     beat leaves once, in the order of the places, unchanged; no beat overwrites one that has not
-    left; `used` and `fits` are right; a beat whose turn it is leaves at the latest five cycles
+    left; `used` and `fits` are right; a beat whose turn it is leaves at the latest four cycles
     after it was put. Memory holds anything at first. Induction over `_LATE_CYCLES + 2` cycles.
     """
     bench = Bench(block)
@@ -92,7 +92,8 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
 
     # Where the beats are.
     memory, position = inside.inner("beats"), inside.signal("position")
-    clearing, missed = inside.signal("clearing"), inside.signal("missed")
+    clearing, ahead = inside.signal("clearing"), inside.signal("ahead")
+    was_read, read_clean = inside.signal("was_read"), inside.signal("read_clean")
     read_for_nothing = inside.signal("read_for_nothing")
     read, beat_bits = memory.read(), len(value)
     words = []
@@ -111,21 +112,23 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
                     | ((Cat(Const(place, place_bits), lap) - head)[: len(used)] < used)
                 ),
             ]
-        with m.If(missed):
-            m.d.comb += [Assert(position == (head + 2)[: len(head)]), Assert(~read_for_nothing)]
-        with m.Elif(read_for_nothing):
-            m.d.comb += Assert(position == head)
+        awaited = Signal.like(head)  # what has not come out of the memory yet
+        m.d.comb += [
+            awaited.eq(head + block.o.valid),
+            Assert(~block.o.valid | ahead),
+        ]
+        with m.If(read_for_nothing):
+            m.d.comb += Assert(position == awaited)
         with m.Else():
-            m.d.comb += Assert(position == (head + 1 + block.o.valid)[: len(head)])
-            was_read = Signal.like(head)
-            read_bits = inside.signal("read_clean"), inside.signal("read_phase")
-            m.d.comb += [was_read.eq(position - 1), Assert(read_bits[1] == ~was_read[place_bits])]
-            with m.If(read_bits[0] & (read[beat_bits] == read_bits[1])):
+            m.d.comb += [
+                Assert(was_read == awaited),
+                Assert(position == (awaited + ahead)[: len(head)]),
+            ]
+            with m.If(read_clean & (read[beat_bits] != was_read[place_bits])):
                 m.d.comb += [
                     Assert(there.bit_select(was_read[:place_bits], 1)),
                     Assert(~active | (where != was_read) | (read[:beat_bits] == value)),
                 ]
-        m.d.comb += Assert(~(missed | read_for_nothing) | ~block.o.valid)
         with m.If(active):
             m.d.comb += [
                 Assert((where - head)[: len(used)] < used),
@@ -134,7 +137,7 @@ def reorder_buffer(block: ReorderBuffer) -> Bench:
             ]
     with m.Else():
         m.d.comb += [
-            Assert(Cat(head, block.start, position, there, active, missed, block.o.valid) == 0),
+            Assert(Cat(head, block.start, position, there, active, ahead, block.o.valid) == 0),
             Assert(read_for_nothing),
             Assert(clearing < places),
             *(Assert((clearing <= k) | ~word[beat_bits]) for k, word in enumerate(words)),

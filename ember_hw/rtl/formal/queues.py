@@ -61,9 +61,9 @@ def stream_fifo(fifo: StreamFifo) -> Bench:
     """Return the bench of a `StreamFifo`.
 
     Each entry leaves once, in order, unchanged; `level` is what is inside; a waiting payload
-    doesn't change; an entry is at the output at the latest two cycles after it came if none is
-    before it, three with a long queue; no word is read in the cycle that writes it. Induction over
-    two cycles proves it.
+    doesn't change; an entry is at the output the cycle after it came if none is before it, three
+    cycles with a long queue; no word is read in the cycle that writes it. Induction over two cycles
+    proves it.
     """
     bench = Bench(fifo)
     m = bench.m
@@ -82,15 +82,16 @@ def stream_fifo(fifo: StreamFifo) -> Bench:
     bench.stays(fifo.o)
     m.d.comb += Assert(fifo.level == followed.inside)
 
-    late = 1 if fifo.depth_entries <= LUT_MEMORY_ENTRIES else 2
-    idle = Signal(range(late + 2))
-    with m.If((followed.inside != 0) & ~fifo.o.valid):
-        m.d.sync += idle.eq(idle + 1)
-        m.d.comb += Assert(idle < late)
-    with m.Else():
-        m.d.sync += idle.eq(0)
     say_where(m, bench.block, depth=fifo.depth_entries, front_valid=fifo.o.valid, followed=followed)
-    if late == 2:
+    if fifo.depth_entries <= LUT_MEMORY_ENTRIES:
+        m.d.comb += Assert(fifo.o.valid == (followed.inside != 0))
+    else:
+        idle = Signal(2)
+        with m.If((followed.inside != 0) & ~fifo.o.valid):
+            m.d.sync += idle.eq(idle + 1)
+            m.d.comb += Assert(idle < 2)
+        with m.Else():
+            m.d.sync += idle.eq(0)
         m.d.comb += Assert((idle != 1) | bench.block.signal("read_valid") | fifo.o.valid)
 
     left = Signal()
@@ -104,13 +105,14 @@ def say_where(m: Module, block: Opened, *, depth: int, front_valid, followed: Fo
     memory = block.inner("memory")
     stored, pop = block.signal("stored"), block.signal("pop")
     read_pointer, write_pointer = block.signal("read_pointer"), block.signal("write__addr")
-    out = block.signal("out")
-    is_small = depth <= LUT_MEMORY_ENTRIES
-    read_valid = Const(0) if is_small else block.signal("read_valid")
+    # The registers behind the memory of a long queue.
+    out_valid, read_valid = Const(0), Const(0)
+    if is_long := depth > LUT_MEMORY_ENTRIES:
+        out_valid, read_valid = front_valid, block.signal("read_valid")
     behind = Signal.like(read_pointer)  # place of the followed entry, if it is in the memory
     m.d.comb += [
-        behind.eq(read_pointer + followed.ahead - front_valid - read_valid),
-        Assert(stored + front_valid + read_valid == followed.inside),
+        behind.eq(read_pointer + followed.ahead - out_valid - read_valid),
+        Assert(stored + out_valid + read_valid == followed.inside),
         Assert(stored <= depth),
         Assert(block.signal("some") == (stored != 0)),
         Assert(block.signal("room") == (stored != depth)),
@@ -119,11 +121,14 @@ def say_where(m: Module, block: Opened, *, depth: int, front_valid, followed: Fo
     ]
     word = memory.look(behind)
     with m.If(followed.active):
-        with m.If(front_valid & (followed.ahead == 0)):
-            m.d.comb += Assert(out == followed.value)
-        with m.Elif(read_valid & (followed.ahead == front_valid)):
-            m.d.comb += Assert(memory.read() == followed.value)
-        with m.Else():
+        if is_long:
+            with m.If(out_valid & (followed.ahead == 0)):
+                m.d.comb += Assert(block.signal("out") == followed.value)
+            with m.Elif(read_valid & (followed.ahead == out_valid)):
+                m.d.comb += Assert(memory.read() == followed.value)
+            with m.Else():
+                m.d.comb += Assert(word == followed.value)
+        else:
             m.d.comb += Assert(word == followed.value)
 
 

@@ -207,7 +207,7 @@ def test_one_token_a_cycle_and_its_latency():
     record = _record({"upper_immediate": 4})
     sent, received = _simulate(record, PITCHES, 1, _tokens(5, 40))
     assert gaps(sent) == gaps(received) == {1}
-    assert received[0].cycle - sent[0].cycle == 6
+    assert received[0].cycle - sent[0].cycle == 5
 
 
 def test_a_stalled_entry_holds_back_tokens_and_loses_none():

@@ -11,14 +11,14 @@ from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, payloads
 
 
 def _descriptor(address: int, length: int, hint: isa.Hint = isa.Hint.NONE, entry: int = 0) -> dict:
-    return {"address": address, "length": length, "hint": hint, "entry": entry}
+    return {"address": address, "last_byte": length - 1, "hint": hint, "entry": entry}
 
 
 def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
     """Cut a row beat by beat: a burst ends with its chunk or with the row."""
     bursts: list[dict] = []
     bus = config.bus_bytes
-    beats = -(-row["length"] // bus)
+    beats = row["last_byte"] // bus + 1
     for i in range(beats):
         address = row["address"] + i * bus
         if not bursts or address % (chunk_beats(config) * bus) == 0:
@@ -27,7 +27,7 @@ def _expected(row: dict, config: AcceleratorConfig) -> list[dict]:
         bursts[-1]["length"] += 1
     bursts[-1]["row_last"] = 1
     for burst in bursts:
-        burst["last_bytes"] = row["length"] - (beats - 1) * bus
+        burst["last_bytes"] = row["last_byte"] + 1 - (beats - 1) * bus
     return bursts
 
 
@@ -106,4 +106,4 @@ def test_one_burst_a_cycle_also_from_row_to_row():
     rows = [_descriptor(64 * i, length) for i, length in enumerate([8, 64, 65, 200, 8, 8, 300])]
     sent, bursts = _simulate(NARROW, rows, seed=0, stall=0.0)
     assert gaps(bursts) == {1}
-    assert bursts[0].cycle - sent[0].cycle == 2
+    assert bursts[0].cycle - sent[0].cycle == 1

@@ -63,7 +63,7 @@ class Gather(Bench):
                 used = min(bus, length - at)
                 expected.append((stamp(address + at, used), int(at + bus >= length)))
         descriptors = [
-            {"address": address, "length": length, "hint": isa.Hint.NONE, "entry": 1}
+            {"address": address, "last_byte": length - 1, "hint": isa.Hint.NONE, "entry": 1}
             for address, length in rows
         ]
         self.send(self.dut.descriptor, descriptors, stall=stall)
@@ -180,7 +180,7 @@ def test_a_reset_amid_bursts_leaves_nothing_behind(reset_cycle: int):
             if cycle == reset_cycle:
                 memory = new
             ctx.set(reset, cycle == reset_cycle)
-            ctx.set(dut.descriptor.payload, {"address": 0x200, "length": 80})
+            ctx.set(dut.descriptor.payload, {"address": 0x200, "last_byte": 79})
             ctx.set(dut.descriptor.valid, 1)
             ctx.set(dut.request.ready, 1)
             ctx.set(dut.row.ready, cycle > reset_cycle)

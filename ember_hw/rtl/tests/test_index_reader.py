@@ -154,8 +154,13 @@ def test_words_of_memory_follow_each_other(name: str):
     reader = Reader(config, latency=(3, 3))
     reader.ask(1, list(range(16)))
     reader.run(400)
+    # Where beats are cut into words the first one does not wait for the memory.
     first = reader.word_cycles[0]
-    assert reader.word_cycles == list(range(first, first + 16 * config.line_words))
+    gap = name == "wide"
+    assert reader.word_cycles == [
+        first,
+        *range(first + 1 + gap, first + 16 * config.line_words + gap),
+    ]
 
 
 @dataclass(frozen=True)

@@ -98,16 +98,14 @@ class Store(Bench):
         dut = self.dut
         expected: dict[int, int] = {}
         cycle = 0
-        work = [(line, n == 0) for line in lines for n in range(reads)]
+        work = [(line, n == 0, self.random.randrange(LINE)) for line in lines for n in range(reads)]
         while work or expected:
-            line, new = work[0] if work else (0, False)
-            fires = (
-                bool(work) and (not new or ctx.get(dut.available)) and self.random.random() < 0.8
-            )
+            line, new, offset = work[0] if work else (0, False, 0)
+            ctx.set(dut.offset, offset)
+            ctx.set(dut.new, new)
+            fires = bool(work) and ctx.get(dut.available) and self.random.random() < 0.8
             ctx.set(dut.advance, fires and new)
             if fires:
-                offset = self.random.randrange(LINE)
-                ctx.set(dut.offset, offset)
                 expected[cycle + READ_CYCLES] = self.element(line, offset)
                 work.pop(0)
             _, _, *element = await ctx.tick().sample(dut.data, dut.fits)
@@ -184,6 +182,7 @@ def test_the_queue_fills_every_place_and_waits():
             assert ctx.get(dut.room)
             await ctx.tick()
         ctx.set(dut.word_valid, 0)
+        ctx.set(dut.new, 1)
         assert not ctx.get(dut.room)
         # The first advance makes a line current and frees nothing; the second frees it.
         ctx.set(dut.advance, 1)
@@ -207,6 +206,7 @@ def test_lines_of_the_queue_that_nobody_read_are_not_those_of_memory():
         ctx.set(dut.word_valid, 1)
         await ctx.tick().repeat(3 * store.config.line_words)
         ctx.set(dut.word_valid, 0)
+        ctx.set(dut.new, 1)
         assert ctx.get(dut.available)
         ctx.set(dut.from_queue, 0)
         await ctx.tick().repeat(2)
@@ -226,6 +226,7 @@ def test_no_line_is_asked_for_without_a_place(lines_per_stream: int):
         await store.want(ctx, list(range(8)))
         await ctx.tick().repeat(100)
         assert len(requests) == lines_per_stream
+        ctx.set(store.dut.new, 1)
         # The first advance makes a line current and frees nothing; the second frees it.
         for asked in (lines_per_stream, lines_per_stream + 1):
             await ctx.tick().until(store.dut.available)
@@ -245,13 +246,49 @@ def test_the_queue_holds_all_it_says():
 
     async def drive(ctx):
         ctx.set(store.dut.wanted_valid, 1)
-        for line in range(QUEUE_LINES + 2):  # two of them move on to places
+        line = 0
+        while ctx.get(store.dut.level) < QUEUE_LINES:  # some of them move on to places
             ctx.set(store.dut.wanted, line)
-            if ctx.get(store.dut.level) == QUEUE_LINES:
-                break
             await ctx.tick()
+            line += 1
         ctx.set(store.dut.wanted_valid, 0)
-        await store.use(ctx, list(range(QUEUE_LINES)), reads=1)
+        await store.use(ctx, list(range(line)), reads=1)
 
     store.process(drive)
     store.run(2000)
+
+
+def test_a_word_is_there_the_cycle_after_it_came_and_its_line_before_all_of_it():
+    store = Store(1, 2)
+    dut, words = store.dut, store.words(7)
+    size = LINE // len(words)
+
+    async def drive(ctx):
+        ctx.set(dut.new, 1)
+        for number, word in enumerate(words[:-1]):
+            ctx.set(dut.offset, number * size)
+            assert not ctx.get(dut.available)
+            ctx.set(dut.word_valid, 1)
+            ctx.set(dut.word, word)
+            await ctx.tick()
+            ctx.set(dut.word_valid, 0)
+            assert ctx.get(dut.available)
+            ctx.set(dut.advance, ctx.get(dut.new))  # of the first word
+            await ctx.tick()
+            ctx.set(dut.advance, 0)
+            ctx.set(dut.new, 0)
+            assert not ctx.get(dut.whole)
+            for offset in range(0, LINE, size):
+                ctx.set(dut.offset, offset)
+                assert ctx.get(dut.available) == (offset <= number * size)
+        # The line after it does not come before the rest of this one.
+        ctx.set(dut.new, 1)
+        ctx.set(dut.offset, 0)
+        assert not ctx.get(dut.available)
+        ctx.set(dut.word_valid, 1)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.whole)
+        assert ctx.get(dut.available)
+
+    store.process(drive)
+    store.run(100)

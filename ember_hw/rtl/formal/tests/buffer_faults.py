@@ -11,7 +11,7 @@ BUFFER_FAULTS: dict[tuple[str, str], Fault] = {
         "fifos",
         "StreamFifo",
         "room is honest",
-        "room.eq(stored_next != depth)",
+        "room.eq(stored != depth - 1)",
         "room.eq(stored != depth)",
     ),
     ("full_short_queue", "pops_while_stalled"): Fault(
@@ -19,7 +19,7 @@ BUFFER_FAULTS: dict[tuple[str, str], Fault] = {
         "fifos",
         "StreamFifo",
         "nothing is lost",
-        "pop.eq(some & moves)",
+        "pop.eq(some & self.o.ready)",
         "pop.eq(some)",
     ),
     ("long_queue", "payload_moves"): Fault(
@@ -38,7 +38,7 @@ BUFFER_FAULTS: dict[tuple[str, str], Fault] = {
         "m.d.sync += read_valid.eq(0)",
         "m.d.sync += read_valid.eq(read_valid)",
     ),
-    ("short_queue", "level_misses_a_push"): Fault(
+    ("long_queue", "level_misses_a_push"): Fault(
         6,
         "fifos",
         "StreamFifo",
@@ -51,7 +51,7 @@ BUFFER_FAULTS: dict[tuple[str, str], Fault] = {
         "fifos",
         "ReservedFifo",
         "room is honest",
-        "self.room.eq(level_next != self.credits)",
+        "self.room.eq(self.level != self.credits - 1)",
         "self.room.eq(self.level != self.credits)",
     ),
     ("credits", "give_and_take_forget_one"): Fault(
@@ -83,16 +83,16 @@ BUFFER_FAULTS: dict[tuple[str, str], Fault] = {
         "reorder_buffer",
         "ReorderBuffer",
         "the reading side goes back to the beat that was not there",
-        "Mux(missed, -2, self.cleared)",
-        "Mux(missed, -1, self.cleared)",
+        "position.eq(was_read)]",
+        "position.eq(position)]",
     ),
     ("reorder_buffer", "phase_ignored"): Fault(
         24,
         "reorder_buffer",
         "ReorderBuffer",
         "a beat of a pass before is not there",
-        "read_phase.eq(~position[place_bits])",
-        "read_phase.eq(1)",
+        "(read.data[beat_bits] != was_read[place_bits])",
+        "read.data[beat_bits]",
     ),
     ("reorder_buffer", "not_cleared"): Fault(
         16,

@@ -43,8 +43,8 @@ PORT_FAULTS: dict[tuple[str, str], Fault] = {
         "burst_splitter",
         "BurstSplitter",
         "last_bytes is 1 to the bus width",
-        "last_bytes.eq(Cat(length[:beat_shift], whole))",
-        "last_bytes.eq(length[:beat_shift])",
+        "last_bytes.eq(descriptor.last_byte[:beat_shift] + 1)",
+        "last_bytes.eq((descriptor.last_byte + 1)[:beat_shift])",
     ),
     ("bursts_of_interleaved_ports", "burst_moves_while_it_waits"): Fault(
         8,
