@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.compiler.program import Program
-from ember_hw.compiler.tests.kernels import EB_SUM, FUSEDMM, KERNELS, TRANSE, Kernel
+from ember_hw.compiler.tests.kernels import KERNELS, Kernel
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.reference import bit_equal
