@@ -267,8 +267,9 @@ class Extraction:
         if isinstance(added, arith.AddiOp):
             for read, other in ((added.lhs, added.rhs), (added.rhs, added.lhs)):
                 amount, get = constant(other), read.owner
-                is_same = isinstance(get, dlc.GetVarOp) and get.variable == op.variable
-                if amount is not None and is_same and _is_first_write(get, op):
+                if amount is None or not isinstance(get, dlc.GetVarOp):
+                    continue
+                if get.variable == op.variable and _is_first_write(get, op):
                     return Increment(op.variable, amount)
         return SetVariable(op.variable, self.value(op, op.value))
 
@@ -289,7 +290,7 @@ class Extraction:
 
 def _is_first_write(get: Operation, last: dlc.SetVarOp) -> bool:
     """Whether nothing between two ops of one block writes the variable that the second one sets."""
-    op = get
+    op: Operation | None = get
     if get.parent is not last.parent:
         return False
     while (op := op.next_op) is not None and op is not last:

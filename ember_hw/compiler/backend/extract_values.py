@@ -62,7 +62,7 @@ def scalar_type(type_: Attribute) -> str | None:
         case IndexType():
             return "index"
         case IntegerType():
-            name = f"i{cast('IntegerType[int]', type_).bitwidth}"
+            name = f"i{type_.bitwidth}"
             return name if name in INTEGERS else None
         case Float32Type():
             return "f32"

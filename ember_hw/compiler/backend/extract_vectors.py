@@ -38,12 +38,10 @@ def is_vector(op: Operation) -> bool:
 
 def loop(extraction: Extraction, op: scf.ForOp) -> list[Statement]:
     """Return an `scf.for`; one over elements where its body works on vectors."""
-    widths = {
-        cast("VectorType[Attribute]", value.type).get_shape()[0]
-        for inner in op.body.block.ops
-        for value in (*inner.operands, *inner.results)
-        if isinstance(value.type, VectorType)
-    }
+    types = [
+        value.type for inner in op.body.block.ops for value in (*inner.operands, *inner.results)
+    ]
+    widths = {lanes for type_ in types if (lanes := _lanes(type_))}
     lower, upper = extraction.value(op, op.lb), extraction.value(op, op.ub)
     initial = [extraction.value(op, value) for value in op.iter_args]
     variable, *carried = op.body.block.args
@@ -96,7 +94,7 @@ def lane_loop(extraction: Extraction, op: Operation) -> list[Statement]:
     names, host = extraction.names, extraction.host
     first, room = names.new("first"), names.new("room")
     below, count = names.new("below"), names.new("count")
-    lanes = cast("VectorType[Attribute]", op.mask.type).get_shape()[0]
+    lanes = _lanes(op.mask.type)
     start = extraction.value(op, head)
     zero, width = host.constant("index", 0), host.constant("index", lanes)
     statements: list[Statement] = [
@@ -299,6 +297,13 @@ def _check_independent(extraction: Extraction, loop: scf.ForOp) -> None:
         )
         if not is_fold:
             extraction.refuse(loop, "one that carries folds of its vectors only")
+
+
+def _lanes(type_: Attribute) -> int:
+    """Return the lanes of a vector; 0 of anything else."""
+    if not isinstance(type_, VectorType):
+        return 0
+    return cast("VectorType[Attribute]", type_).get_shape()[0]
 
 
 def _readers(loop: scf.ForOp, value: SSAValue) -> list[Operation]:
