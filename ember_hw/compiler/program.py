@@ -15,20 +15,27 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.backend.check_microcode import check_microcode
-from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
+from ember_hw.compiler.nest import Callback, Nest, Operand, Patch
+from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
-from ember_hw.isa import Event, Microcode, layouts
 
 if TYPE_CHECKING:
     from ember_hw.compiler.backend.execute_code import ExecuteCode
 
-JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+__all__ = [
+    "ELEMENT_DTYPES",
+    "OPT_LEVELS",
+    "Argument",
+    "Callback",
+    "Extent",
+    "JsonValue",
+    "Nest",
+    "Operand",
+    "Patch",
+    "Program",
+]
 
-#: The values a program is launched with, by symbol. A memref argument "tab" has `tab` (byte address
-#: of its region), `tab.bytes` and `tab.elements` (size of the region), `tab.rows` and `tab.pitch`
-#: (distance of two rows in elements); an index argument "B" has its value.
-Environment: TypeAlias = Mapping[str, int]
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: An extent of scratch memory: a number, or a value of the program's host code by name.
 Extent: TypeAlias = "int | str"
@@ -46,31 +53,6 @@ ELEMENT_DTYPES = {
     "i16": "int16",
     "i8": "int8",
 }
-
-
-@dataclass(frozen=True)
-class Patch:
-    """A field that the launch fills in: ``field = scale * environment[symbol] + addend``.
-
-    Parameters
-    ----------
-    record, field : str
-        Where the value goes, as in `isa.layouts`.
-    symbol : str
-        Whose value it is.
-    scale, addend : int
-        What turns the symbol's unit into the field's, for example elements into bytes.
-    """
-
-    record: str
-    field: str
-    symbol: str
-    scale: int = 1
-    addend: int = 0
-
-    def __str__(self) -> str:
-        text = self.symbol if self.scale == 1 else f"{self.scale} * {self.symbol}"
-        return f"{text} + {self.addend}" if self.addend else text
 
 
 @dataclass(frozen=True)
@@ -128,181 +110,6 @@ class Argument:
         found = re.match(r"memref<((?:[?\d]+x)*)(\w+)", self.type)
         assert found, f"a memref, not {self.type}"
         return found
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A named execute-side kernel and its parameters."""
-
-    name: str
-    parameters: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-
-
-@dataclass(frozen=True)
-class Operand:
-    """An operand of a callback: scalar `index` of the bundle, or row entry `index`.
-
-    `dtype` is the element type of memory for loaded values and rows (``f32``, ``i8``, ..),
-    ``index`` for values the access unit computes; `symbol` the memory, empty for the latter.
-    """
-
-    kind: Literal["scalar", "row"]
-    index: int
-    dtype: str
-    symbol: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
-class Callback:
-    """Code of the execute side that one event of one level starts.
-
-    Parameters
-    ----------
-    id : int
-        Control token, 1 or more; 0 is the end of the program.
-    level : int
-        Traversal unit whose event it is, 0 outermost.
-    event : Event
-        Which of its events.
-    operands : tuple of Operand
-        In the order in which the callback takes them.
-    kernel : Kernel, optional
-        What runs; None in programs that were assembled from text.
-    """
-
-    id: int
-    level: int
-    event: Event
-    operands: tuple[Operand, ...] = ()
-    kernel: Kernel | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Nest:
-    """One access program and the compute loop behind it.
-
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    microcode : Microcode
-        Its records; patched fields are 0.
-    patches : tuple of Patch
-        Fields that `bind` fills in.
-    registers : mapping of str to int
-        The ARGUMENT register that carries the value of each symbol that a request brings.
-    callbacks : tuple of Callback
-        Execute side, by id.
-    code : ExecuteCode, optional
-        What the callbacks do; None in programs that were assembled from text.
-
-    Raises
-    ------
-    ValueError
-        A part contradicts another, for example a patch of a field that does not exist.
-    """
-
-    name: str
-    microcode: Microcode
-    patches: tuple[Patch, ...] = ()
-    registers: Mapping[str, int] = field(default_factory=dict[str, int])
-    callbacks: tuple[Callback, ...] = ()
-    code: ExecuteCode | None = None
-
-    def __post_init__(self) -> None:
-        config = self.microcode.config
-        known = layouts(config)
-        for patch in self.patches:
-            fields = [f.name for f in known[patch.record].fields] if patch.record in known else []
-            if patch.field not in fields:
-                raise ValueError(
-                    f"patch must name a field of the microcode, "
-                    f"not {patch.field!r} of record {patch.record!r}"
-                )
-        registers = list(self.registers.values())
-        if len(set(registers)) != len(registers):
-            raise ValueError(f"registers of arguments must be distinct, not {registers!r}")
-        for register in registers:
-            if not 0 <= register < config.exports:
-                raise ValueError(
-                    f"register of an argument must be from 0 to {config.exports - 1}, "
-                    f"not {register!r}"
-                )
-        for callback in self.callbacks:
-            _check_callback(callback, config)
-        ids = [callback.id for callback in self.callbacks]
-        if len(set(ids)) != len(ids):
-            raise ValueError(f"callback ids must be distinct, not {ids!r}")
-
-    @property
-    def symbols_read(self) -> tuple[str, ...]:
-        """Symbols whose regions the access unit reads, in the order of the patches."""
-        bases = (patch.symbol for patch in self.patches if patch.field == "base")
-        return tuple(dict.fromkeys(bases))
-
-    def bind(self, environment: Environment) -> Microcode:
-        """Return the microcode of one launch.
-
-        Parameters
-        ----------
-        environment : mapping of str to int
-            A value for each symbol that `patches` names.
-
-        Raises
-        ------
-        ProgramError
-            A symbol is missing, a value does not fit its field, or the microcode that results
-            breaks a rule of `check_microcode`, for example an unaligned table.
-        """
-        known = layouts(self.microcode.config)
-        changes: dict[tuple[str, str], int] = {}
-        for patch in self.patches:
-            value = patch.scale * self._value(patch.symbol, environment) + patch.addend
-            target = known[patch.record].field(patch.field)
-            if not target.least <= value <= target.most:
-                raise ProgramError(
-                    f"{patch} must be from {target.least} to {target.most} "
-                    f"(field {patch.field!r} of record {patch.record!r}, {target.width_bits} bits "
-                    f"on config {self.microcode.config.name!r}), not {value!r}: "
-                    f"symbol {patch.symbol!r} is {environment[patch.symbol]!r}"
-                )
-            changes[patch.record, patch.field] = value
-        bound = self.microcode.with_fields(changes)
-        check_microcode(bound)
-        return bound
-
-    def request_arguments(self, environment: Environment) -> tuple[int, ...]:
-        """Return what the ARGUMENT registers hold for one request; 0 where none is used.
-
-        Parameters
-        ----------
-        environment : mapping of str to int
-            A value for each symbol that a register carries.
-
-        Raises
-        ------
-        ProgramError
-            A symbol is missing, or a value doesn't fit 32 bits, signed.
-        """
-        values = [0] * self.microcode.config.exports
-        least, most = -(1 << (VALUE_WIDTH_BITS - 1)), (1 << (VALUE_WIDTH_BITS - 1)) - 1
-        for symbol, register in self.registers.items():
-            value = self._value(symbol, environment)
-            if not least <= value <= most:
-                raise ProgramError(
-                    f"argument {symbol!r} of a request must be from {least} to {most}, "
-                    f"not {value!r}"
-                )
-            values[register] = value
-        return tuple(values)
-
-    def _value(self, symbol: str, environment: Environment) -> int:
-        if symbol not in environment:
-            raise ProgramError(
-                f"environment of nest {self.name!r} must hold symbol {symbol!r}, "
-                f"not only {', '.join(sorted(environment)) or 'nothing'}"
-            )
-        return environment[symbol]
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,25 +206,3 @@ class Program:
         from ember_hw.compiler import program_file
 
         return program_file.load(path, config)
-
-
-def _check_callback(callback: Callback, config: AcceleratorConfig) -> None:
-    if callback.id < 1:
-        raise ValueError(f"callback id must be 1 or more, not {callback.id!r}")
-    if not 0 <= callback.level < config.traversal_units:
-        raise ValueError(
-            f"level of callback {callback.id} must be from 0 to {config.traversal_units - 1}, "
-            f"not {callback.level!r}"
-        )
-    limits = {"scalar": config.bundle_scalars, "row": config.row_entries}
-    for operand in callback.operands:
-        if operand.kind not in limits:
-            raise ValueError(
-                f"operand kind of callback {callback.id} must be 'scalar' or 'row', "
-                f"not {operand.kind!r}"
-            )
-        if not 0 <= operand.index < limits[operand.kind]:
-            raise ValueError(
-                f"{operand.kind} of callback {callback.id} must be "
-                f"from 0 to {limits[operand.kind] - 1}, not {operand.index!r}"
-            )

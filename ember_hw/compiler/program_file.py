@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import ExecuteCode
-from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Nest, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError, ProgramError
 from ember_hw.isa import ISA_VERSION, Event, Microcode
@@ -157,7 +157,10 @@ def _nest_from_json(values: dict[str, Any], data: bytes, config: AcceleratorConf
 
 
 def _code_from_json(values: Any) -> ExecuteCode | None:
-    return None if values is None else ExecuteCode.from_json(values)
+    try:
+        return None if values is None else ExecuteCode.from_json(values)
+    except ProgramError as error:
+        raise ValueError(str(error)) from error  # `_read` says of which file
 
 
 def _argument_from_json(values: dict[str, Any]) -> Argument:
@@ -166,24 +169,20 @@ def _argument_from_json(values: dict[str, Any]) -> Argument:
 
 
 def _callback_to_json(callback: Callback) -> dict[str, Any]:
-    kernel = callback.kernel
     return {
         "id": callback.id,
         "level": callback.level,
         "event": callback.event.name.lower(),
         "operands": [asdict(operand) for operand in callback.operands],
-        "kernel": kernel and {"name": kernel.name, "parameters": dict(kernel.parameters)},
     }
 
 
 def _callback_from_json(values: dict[str, Any]) -> Callback:
-    kernel = values["kernel"]
     return Callback(
         id=values["id"],
         level=values["level"],
         event=Event[values["event"].upper()],
         operands=tuple(Operand(**operand) for operand in values["operands"]),
-        kernel=kernel and Kernel(kernel["name"], kernel["parameters"]),
     )
 
 

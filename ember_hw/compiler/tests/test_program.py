@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Nest, Operand, Patch, Program
 from ember_hw.config import PRESETS
 from ember_hw.errors import ProgramError
 from ember_hw.isa import Event, Microcode
@@ -161,7 +161,7 @@ def test_callback_is_checked(callback: Callback, expected: str) -> None:
 
 
 def test_callback_ids_are_distinct() -> None:
-    callbacks = (Callback(1, 0, Event.END), Callback(1, 1, Event.END, (), Kernel("k")))
+    callbacks = (Callback(1, 0, Event.END), Callback(1, 1, Event.END))
     assert refused(callbacks=callbacks) == "callback ids must be distinct, not [1, 1]"
 
 

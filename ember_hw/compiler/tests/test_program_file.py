@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ember_hw.compiler.program import Argument, Callback, Kernel, Nest, Operand, Patch, Program
+from ember_hw.compiler.program import Argument, Callback, Nest, Operand, Patch, Program
 from ember_hw.config import PRESETS
 from ember_hw.errors import ProgramError
 from ember_hw.isa import ISA_VERSION, Event, Microcode
@@ -25,7 +26,6 @@ CALLBACKS = (
         0,
         Event.ITERATE,
         (Operand("row", 0, "f32"), Operand("scalar", 1, "f32", "tab")),
-        Kernel("accumulate", {"output": "out", "updates": [{"variable": 0}], "weight": None}),
     ),
     Callback(2, 1, Event.END),
 )
@@ -214,6 +214,15 @@ def test_illegal_content_is_refused(path: Path) -> None:
     assert refused(path) == (
         f"program file {str(path)!r} must hold a legal program: "
         "opt_level must be 0, 1, 2 or 3, not 9"
+    )
+
+
+def test_code_that_is_none_is_refused(path: Path) -> None:
+    forge(path, host_code={"kind": "Sort"})
+    assert re.match(
+        f"program file {str(path)!r} must hold a legal program: "
+        r"kind of execute code must be one of .*, not 'Sort'$",
+        refused(path),
     )
 
 

@@ -53,7 +53,7 @@ def request(program: Program, inputs: Any) -> Request:
         arrays={"idx": flat.astype(np.dtype(call.facts["index_dtype"]), copy=False)},
         scalars={"N": flat.size},
         outputs={"out": Output((flat.size, columns))},
-        lookups=None,
+        lookups=flat.size,
         finish=finish,
         rows={"tab": flat},
     )

@@ -84,8 +84,9 @@ def request(program: Program, inputs: Any) -> Request:
         },
         scalars={"B": edges.num_bags},
         outputs={"out": Output((edges.num_bags, call.matrix("dense").shape[1]))},
-        lookups=None,  # at low levels each edge is walked twice
+        lookups=int(edges.offsets[-1]),
         finish=finish,
+        gathered=int(edges.offsets[-1]),  # of each nest: at low levels every edge is walked twice
     )
 
 

@@ -47,4 +47,5 @@ def pooling_request(call: Call, lookup: LookupRequest, mode: str) -> Request:
         lookups=int(lookup.offsets[-1]),
         finish=finish,
         rows={} if "dense" in call else {"tab": lookup.indices},
+        gathered=int(lookup.offsets[-1]),
     )
