@@ -56,7 +56,9 @@ __all__ = [
     "Statement",
     "Store",
     "Variable",
+    "defines",
     "is_row",
+    "reads",
     "row_element",
     "walk",
 ]
@@ -338,3 +340,40 @@ def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from walk(statement.otherwise)
             case _:
                 pass
+
+
+def reads(statement: Statement) -> tuple[str, ...]:
+    """Return the names that a statement itself reads, not the statements in it."""
+    match statement:
+        case Compute():
+            return statement.operands
+        case Load():
+            return statement.indices
+        case Store():
+            return (*statement.indices, statement.value)
+        case ReadRow():
+            return (statement.row, statement.index)
+        case SetVariable():
+            return (statement.value,)
+        case For():
+            carried = [name for c in statement.carried for name in (c.initial, c.following)]
+            return (statement.lower, statement.upper, statement.step, *carried)
+        case If():
+            merged = [name for m in statement.merged for name in (m.if_true, m.if_false)]
+            return (statement.condition, *merged)
+        case _:
+            return ()
+
+
+def defines(statement: Statement) -> tuple[str, ...]:
+    """Return the names that a statement itself defines."""
+    match statement:
+        case Store() | SetVariable() | Increment():
+            return ()
+        case For():
+            carried = [name for c in statement.carried for name in (c.argument, c.result)]
+            return (statement.index, *carried)
+        case If():
+            return tuple(merged.name for merged in statement.merged)
+        case _:
+            return (statement.name,)

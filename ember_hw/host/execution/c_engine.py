@@ -101,7 +101,7 @@ class CEngine:
         state = self._state
         if state.check < 0:
             raise MemoryError(f"memory for a kept row of {state.value} elements must be free")
-        raise DeviceError(self._errors[state.check](state.value, state.limit))
+        raise DeviceError(self._errors[int(state.check)](int(state.value), int(state.limit)))
 
 
 @cache

@@ -17,6 +17,7 @@ from ember_hw.compiler.backend.execute_code import (
     SetVariable,
     Store,
     is_row,
+    reads,
     row_element,
 )
 from ember_hw.host.execution.c_helpers import C_TYPES, RESERVED, expression, literal
@@ -56,7 +57,7 @@ class Statements:
     def __init__(self, code: CheckedCode) -> None:
         self.code, self.types = code, code.types
         self.names: dict[str, str] = {}
-        taken = set(RESERVED)
+        taken: set[str] = set(RESERVED)
         for name in self.types:
             self.names[name] = free_name(name, taken)
         self.constants = {s.name: s for s in code.code.entry if isinstance(s, Constant)}
@@ -332,24 +333,8 @@ def _walk(body: Iterable[Checked]) -> Iterable[Checked]:
 
 
 def _uses(statement: Checked) -> set[str]:
-    """Return the names that a statement reads, without the statements in it."""
+    """Return the names that a statement or check reads, not the statements in it."""
     match statement:
-        case Compute():
-            return set(statement.operands)
-        case Load():
-            return set(statement.indices)
-        case Store():
-            return {*statement.indices, statement.value}
-        case ReadRow():
-            return {statement.index, statement.row}
-        case SetVariable():
-            return {statement.value}
-        case For():
-            carried = {name for c in statement.carried for name in (c.initial, c.following)}
-            return {statement.lower, statement.upper, statement.step, *carried}
-        case If():
-            merged = {name for m in statement.merged for name in (m.if_true, m.if_false)}
-            return {statement.condition, *merged}
         case IndexCheck():
             return {statement.index, *(statement.guard or ())}
         case RangeCheck():
@@ -361,5 +346,7 @@ def _uses(statement: Checked) -> set[str]:
             return {statement.step}
         case ConvertCheck():
             return {statement.value}
-        case _:
+        case RowCheck():
             return set()
+        case _:
+            return set(reads(statement))

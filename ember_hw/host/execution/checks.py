@@ -23,6 +23,7 @@ from ember_hw.compiler.backend.execute_code import (
     ReadRow,
     Statement,
     Store,
+    defines,
     is_row,
     walk,
 )
@@ -228,17 +229,7 @@ class _Builder:
                 lambda value, _: f"step of a loop must be at least 1, not {value}"
             )
             checks.append(StepCheck(number, loop.step))
-        inside = {
-            name
-            for inner in walk((loop,))
-            for name in (
-                *([inner.name] if hasattr(inner, "name") else []),  # pyright: ignore[reportAttributeAccessIssue] -- of the statements that define one
-                *([inner.index] if isinstance(inner, For) else []),
-                *([c.argument for c in inner.carried] if isinstance(inner, For) else []),
-                *([c.result for c in inner.carried] if isinstance(inner, For) else []),
-                *([m.name for m in inner.merged] if isinstance(inner, If) else []),
-            )
-        }
+        inside = {name for inner in walk((loop,)) for name in defines(inner)}
         offsets = _offsets(loop, inside)
         hoisted: set[tuple[Bound, str]] = set()
         for statement in loop.body:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from ember_hw.compiler.backend.execute_code import (
     Compute,
     GetVariable,
-    Increment,
     Load,
     Pop,
+    SetVariable,
+    defines,
     is_row,
 )
 from ember_hw.compiler.program import Callback
@@ -81,7 +82,7 @@ class BatchValues:
         #: Statements of a case at most, so that `time * positions + position` orders them.
         self.positions = 1 + max((len(t.plan.case.body) for t in tokens.values()), default=0)
         self._statements = {
-            case: {s.name: (position, s) for position, s in t.plan.free}  # pyright: ignore[reportAttributeAccessIssue] -- free statements define names
+            case: {name: (position, s) for position, s in t.plan.free for name in defines(s)}
             for case, t in tokens.items()
         }
         self._operands = {
@@ -176,15 +177,16 @@ class BatchValues:
                 if write.number != variable or not tokens.times.size:
                     continue
                 moments.append(self.moments(case, position))
-                is_set = not isinstance(write, Increment)
-                value = self.value(case, write.value) if is_set else write.amount  # pyright: ignore[reportAttributeAccessIssue] -- a set has a value
+                is_set = isinstance(write, SetVariable)
+                value: Values = self.value(case, write.value) if is_set else write.amount
                 values.append(np.broadcast_to(np.asarray(value, dtype), tokens.times.shape))
                 sets.append(np.full(tokens.times.shape, is_set))
         if not moments:
             return np.zeros(0, np.int64), now
-        times, written, is_set = map(np.concatenate, (moments, values, sets))
+        times = np.concatenate(moments)
         order = np.argsort(times, kind="stable")
-        times, written, is_set = times[order], written[order], is_set[order]
+        times, written = times[order], np.concatenate(values)[order]
+        is_set = np.concatenate(sets)[order]
         if is_set.all():
             return times, np.concatenate((now, written))
         total = np.cumsum(np.where(is_set, 0, written), dtype=np.int64)
@@ -358,12 +360,8 @@ def _levels_one_by_one(
     edges: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for tokens, steps, apart in chains:
         is_linked = apart[1:] == apart[:-1]
-        links = zip(
-            tokens[:-1][is_linked].tolist(),
-            tokens[1:][is_linked].tolist(),
-            (steps[1:] - steps[:-1])[is_linked].tolist(),
-            strict=True,
-        )
+        columns = (tokens[:-1], tokens[1:], steps[1:] - steps[:-1])
+        links: list[list[int]] = np.stack([c[is_linked] for c in columns], axis=1).tolist()
         for earlier, later, step in links:
             if earlier != later:
                 edges[later].append((earlier, step))

@@ -1,4 +1,4 @@
-"""The engine `numpy`: execute code on arrays, many tokens at once, for hosts without a C compiler."""
+"""The engine `numpy`: execute code on arrays, many tokens at once; needs no C compiler."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.backend.execute_code import SetVariable, is_row
+from ember_hw.compiler.backend.execute_code import SetVariable, defines, is_row
 from ember_hw.compiler.program import Callback
 from ember_hw.errors import DeviceError
 from ember_hw.host.execution.checks import CheckedCode
 from ember_hw.host.execution.numpy_batch import BatchValues, Tokens, chains_of, levels
+from ember_hw.host.execution.numpy_cases import make_plan
+from ember_hw.host.execution.numpy_frame import Failure, Frame
 from ember_hw.host.execution.numpy_operations import DTYPES, Values
-from ember_hw.host.execution.numpy_plan import make_plan
 from ember_hw.host.execution.numpy_rows import Rows
-from ember_hw.host.execution.numpy_run import Failure, Frame, Runner
+from ember_hw.host.execution.numpy_run import Runner
 from ember_hw.host.execution.queues import Batch, RowEntry
 
 __all__ = ["NumpyEngine"]
@@ -50,8 +51,8 @@ class NumpyEngine:
         self._shared: dict[str, Values] = {}
         self._run_all(entry, code.entry)
         for statement in code.code.entry:
-            name: str = statement.name  # pyright: ignore[reportAttributeAccessIssue] -- entries define names only
-            self._shared[name] = entry[name]
+            for name in defines(statement):
+                self._shared[name] = entry[name]
         self._now: dict[int, Values] = {}
         self._kept: dict[int, NDArray[Any]] = {}
         for variable in code.code.variables:
@@ -185,7 +186,7 @@ class NumpyEngine:
     def _groups(
         self, values: BatchValues, segments: Mapping[tuple[int, int], NDArray[np.int64]]
     ) -> list[tuple[int, NDArray[np.int64]]]:
-        """Return the tokens in groups that run at once, in an order in which none comes too early."""
+        """Return the tokens in groups that run at once, none before what it needs."""
         cases = list(values.tokens)
         times = np.concatenate([values.tokens[case].times for case in cases])
         order = np.argsort(times, kind="stable")

@@ -26,10 +26,15 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 
+def _where(condition: Values, if_true: Values, if_false: Values) -> Values:
+    chosen: NDArray[Any] = np.where(condition, if_true, if_false)
+    return chosen[()]
+
+
 def maximum(a: Values, b: Values) -> Values:
     """Return the larger floats: NaN if one is NaN, +0.0 of zeros of both signs."""
-    larger = np.maximum(a, b)
-    return np.where((larger == 0) & (a == b), a + b, larger)
+    larger: Values = np.maximum(a, b)
+    return _where((larger == 0) & (a == b), a + b, larger)
 
 
 def minimum(a: Values, b: Values) -> Values:
@@ -38,15 +43,15 @@ def minimum(a: Values, b: Values) -> Values:
 
 
 def _maxnum(a: Values, b: Values) -> Values:
-    return np.where((a >= b) | (b != b), a, b)
+    return _where((a >= b) | (b != b), a, b)
 
 
 def _minnum(a: Values, b: Values) -> Values:
-    return np.where((a <= b) | (b != b), a, b)
+    return _where((a <= b) | (b != b), a, b)
 
 
 def _divisor(b: Values) -> Values:
-    return np.where(b == 0, b.dtype.type(1), b)  # a check has refused 0 where it counts
+    return _where(b == 0, b.dtype.type(1), b)  # a check has refused 0 where it counts
 
 
 def _floor(a: Values, b: Values) -> Values:
@@ -146,7 +151,7 @@ def compute(operation: str, type_: str, operands: Sequence[Values]) -> Values:
     with np.errstate(all="ignore"):
         match name:
             case "select":
-                return np.where(*operands)[()]
+                return _where(*operands)
             case "fma":
                 return fused_multiply_add(*operands)
             case "cmpf":

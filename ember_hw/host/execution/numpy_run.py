@@ -23,80 +23,19 @@ from ember_hw.compiler.backend.execute_code import (
     SetVariable,
     Store,
 )
-from ember_hw.host.execution.checks import (
-    Bound,
-    Checked,
-    ConvertCheck,
-    DivisorCheck,
-    IndexCheck,
-    RangeCheck,
-    RowCheck,
-    StepCheck,
-)
+from ember_hw.host.execution.checks import Checked
+from ember_hw.host.execution.numpy_checks import check
+from ember_hw.host.execution.numpy_frame import Frame
+from ember_hw.host.execution.numpy_lanes import fold_of, folded, is_rectangle
 from ember_hw.host.execution.numpy_operations import DTYPES, Values, compute, wrap
 from ember_hw.host.execution.numpy_plan import Accumulation
 from ember_hw.host.execution.numpy_rows import Rows
 from ember_hw.host.execution.numpy_sums import accumulate_in_order
 
-__all__ = ["Failure", "Frame", "Runner"]
+__all__ = ["Runner"]
 
 #: Groups of tokens with loops of different lengths that still run as rectangles.
 _MOST_RECTANGLES = 8
-
-
-class Failure(Exception):
-    """A check failed: of the first of the tokens that ran together."""
-
-    def __init__(self, time: int, check: int, value: int, limit: int) -> None:
-        super().__init__(check)
-        self.time, self.check, self.value, self.limit = time, check, value, limit
-
-
-class Frame:
-    """Values of M tokens, computed or taken from outside when they are first asked for.
-
-    Parameters
-    ----------
-    times : int64 (M,)
-        Of the tokens, ascending.
-    outside : callable
-        Returns a name's value.
-    """
-
-    def __init__(self, times: NDArray[np.int64], outside: Callable[[str], Values]) -> None:
-        self.times = times
-        self._outside = outside
-        self._values: dict[str, Values] = {}
-
-    def __getitem__(self, name: str) -> Values:
-        if name not in self._values:
-            self._values[name] = self._outside(name)
-        return self._values[name]
-
-    def __setitem__(self, name: str, value: Values) -> None:
-        self._values[name] = value
-
-    def each(self, value: Values) -> NDArray[Any]:
-        """Return a value with an element for each token."""
-        return np.broadcast_to(value, self.times.shape)
-
-    def subset(self, index: NDArray[Any]) -> Frame:
-        """Return a frame of some of the tokens."""
-
-        def take(name: str) -> Values:
-            value = self[name]
-            return value[index] if np.ndim(value) else value
-
-        return Frame(self.times[index], take)
-
-    def lanes(self) -> Frame:
-        """Return a frame in which each token has a line of values."""
-
-        def take(name: str) -> Values:
-            value = self[name]
-            return value[:, None] if np.ndim(value) else value
-
-        return Frame(self.times, take)
 
 
 class Runner:
@@ -195,7 +134,7 @@ class Runner:
             case Pop():
                 raise AssertionError("operands are free")
             case _:
-                self._check(frame, statement)
+                check(frame, statement, self.arrays, self.rows)
 
     def _cell(self, frame: Frame, statement: SetVariable | Increment) -> Any:
         return frame.each(frame[f"#{id(statement)}"])
@@ -249,11 +188,9 @@ class Runner:
         for name, value in merged.items():
             frame[name] = value
 
-    # Loops
-
     def _loop(self, frame: Frame, loop: For) -> None:
         bounds = [frame[name] for name in (loop.lower, loop.upper, loop.step)]
-        if self.stepwise or not self._is_rectangle(loop):
+        if self.stepwise or not is_rectangle(loop):
             self._by_steps(frame, loop, bounds)
             return
         if not any(np.ndim(bound) for bound in bounds):
@@ -298,56 +235,6 @@ class Runner:
         for c in loop.carried:
             frame[c.result] = carried[c.argument]
 
-    def _is_rectangle(self, loop: For) -> bool:
-        """Whether the iterations are independent, but for folds: then they are lanes of one."""
-        statements = [
-            s for s in loop.body if not isinstance(s, IndexCheck | DivisorCheck | ConvertCheck)
-        ]
-        if not all(isinstance(s, Compute | Load | Store | ReadRow) for s in statements):
-            return False
-        lanes = {loop.index}
-        inside: set[str] = {loop.index, *(c.argument for c in loop.carried)}
-        inside |= {s.name for s in statements if not isinstance(s, Store)}  # pyright: ignore[reportAttributeAccessIssue] -- the others define names
-        for s in statements:
-            if isinstance(s, Compute) and s.operation == "addi":
-                a, b = s.operands
-                if (a == loop.index) != (b == loop.index) and not {a, b} - {loop.index} & inside:
-                    lanes.add(s.name)
-        for store in [s for s in statements if isinstance(s, Store)]:
-            places = {
-                s.indices
-                for s in statements
-                if isinstance(s, Load | Store) and s.symbol == store.symbol
-            }
-            in_lanes = [index for index in store.indices if index in lanes]
-            others = [index for index in store.indices if index in inside - lanes]
-            if len(places) != 1 or len(in_lanes) != 1 or others:
-                return False
-        return all(self._fold(loop, c.argument, c.following) for c in loop.carried)
-
-    def _fold(self, loop: For, argument: str, following: str) -> tuple[str, str] | None:
-        """Return operation and value of a carried value that does nothing but fold."""
-        fold = None
-        for s in loop.body:
-            reads: tuple[str, ...] = ()
-            match s:
-                case Compute():
-                    reads = s.operands
-                case Load():
-                    reads = s.indices
-                case Store():
-                    reads = (*s.indices, s.value)
-                case ReadRow():
-                    reads = (s.index,)
-                case _:
-                    pass
-            if isinstance(s, Compute) and s.name == following and s.operands[0] == argument:
-                if len(s.operands) == 2 and s.operands[1] != argument:
-                    fold = s.operation, s.operands[1]
-            elif argument in reads or following in reads:
-                return None
-        return fold
-
     def _rectangle(self, frame: Frame, loop: For, lower: int, upper: int, step: int) -> None:
         """Run a loop of the same length for all tokens: an axis of the arrays."""
         count = max(-((lower - upper) // step), 0)
@@ -386,10 +273,10 @@ class Runner:
                 case _:
                     self._statement(lanes, statement)
         for c in loop.carried:
-            fold = self._fold(loop, c.argument, c.following)
+            fold = fold_of(loop, c.argument, c.following)
             assert fold is not None
             value = np.broadcast_to(lanes[fold[1]], (frame.times.size, count))
-            frame[c.result] = _folded(
+            frame[c.result] = folded(
                 fold[0], self.types[c.result], frame.each(frame[c.initial]), value
             )
 
@@ -415,77 +302,3 @@ class Runner:
         totals = flat[place]
         accumulate_in_order(found.operation, totals, which.reshape(-1), values)
         flat[place] = totals
-
-    # Checks
-
-    def _check(self, frame: Frame, check: Checked) -> None:
-        match check:
-            case IndexCheck():
-                index, limit = (
-                    frame[check.index],
-                    self._limit(frame, check.bound, frame[check.index]),
-                )
-                bad = (index < 0) | (index >= limit)
-                if check.guard is not None:
-                    bad = bad & (frame[check.guard[0]] < frame[check.guard[1]])
-                self._refuse(frame, check.number, bad, index, limit)
-            case RangeCheck():
-                lower, upper, step = (frame[n] for n in (check.lower, check.upper, check.step))
-                first = lower if check.offset is None else lower + frame[check.offset]
-                limit = self._limit(frame, check.bound, first)
-                last = first + (upper - 1 - lower) // step * step
-                beyond = first + -((first - limit) // step) * step
-                is_outside = (first < 0) | (first >= limit)
-                bad = (lower < upper) & (is_outside | (last >= limit))
-                self._refuse(frame, check.number, bad, np.where(is_outside, first, beyond), limit)
-            case DivisorCheck():
-                divisor = frame[check.divisor]
-                self._refuse(frame, check.number, divisor == 0, divisor, np.int64(0))
-            case StepCheck():
-                step = frame[check.step]
-                self._refuse(frame, check.number, step < 1, step, np.int64(0))
-            case RowCheck():
-                assert self.rows is not None
-                is_set = self.rows.is_set(frame.each(frame[check.row]))
-                self._refuse(frame, check.number, ~is_set, np.int64(0), np.int64(0))
-            case ConvertCheck():
-                value = frame[check.value]
-                bound = np.float32(2.0**63)
-                bad = ~((value >= -bound) & (value < bound))
-                self._refuse(frame, check.number, bad, np.int64(0), np.int64(0))
-            case _:
-                raise AssertionError(check)
-
-    def _limit(self, frame: Frame, bound: Bound, index: Values) -> Values:
-        if bound.dimension is not None:
-            return np.int64(self.arrays[bound.name].shape[bound.dimension])
-        assert self.rows is not None
-        numbers = np.asarray(frame[bound.name])
-        lengths = self.rows.lengths(numbers.reshape(-1))
-        return lengths[:, None] if np.ndim(index) == 2 else lengths
-
-    def _refuse(self, frame: Frame, number: int, bad: Values, value: Values, limit: Values) -> None:
-        if not np.any(bad):
-            return
-        shape = np.broadcast_shapes(np.shape(bad), np.shape(value), np.shape(limit))
-        bad, value, limit = (np.broadcast_to(x, shape) for x in (bad, value, limit))
-        place = np.unravel_index(int(np.argmax(bad)), shape) if shape else ()
-        # A value for all tokens is that of the first one, too.
-        token = int(place[0]) if shape and shape[0] == frame.times.size else 0
-        raise Failure(int(frame.times[token]), number, int(value[place]), int(limit[place]))
-
-
-def _folded(
-    operation: str, type_: str, initial: NDArray[Any], values: NDArray[Any]
-) -> NDArray[Any]:
-    """Fold each line of values into its initial value, in order."""
-    ufunc = {"addf": np.add, "mulf": np.multiply}.get(operation)
-    with np.errstate(all="ignore"):
-        if ufunc is not None:
-            # accumulate, unlike reduce, never works pairwise
-            return ufunc.accumulate(np.concatenate((initial[:, None], values), axis=1), axis=1)[
-                :, -1
-            ]
-        for lane in values.T:
-            initial = compute(operation, type_, (initial, lane))
-    return initial

@@ -25,7 +25,7 @@ from ember_hw.isa import event_mask
 
 
 def outcome(seed: int, engine: str, highest: int) -> tuple[str, dict[str, Any], dict[int, int]]:
-    """Run random code on random queues with indices up to `highest`; return error, arrays, calls."""
+    """Run random code on random queues with indices below `highest`: error, arrays, calls."""
     code = random_code(seed)
     random = np.random.default_rng(seed)
     count = int(random.integers(1, 40))
