@@ -16,13 +16,19 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from ember_hw.rtl.execute.float_add import FloatAdd
+from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
 from ember_hw.rtl.execute.float_convert import FloatFromInteger, FloatNarrow, FloatWiden
 from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FloatFormat
-from ember_hw.rtl.execute.float_maximum import FloatMaximum
 from ember_hw.rtl.execute.float_multiply import FloatMultiply
 from ember_hw.sim.cache import build_once, cache_folder
 from ember_hw.sim.verilator import find_verilator
+
+COMBINES = {
+    "add": Combine.SUM,
+    "maximum": Combine.MAXIMUM,
+    "take_a": Combine.TAKE_A,
+    "take_b": Combine.TAKE_B,
+}
 
 
 def blocks() -> dict[str, tuple[wiring.Component, tuple[str, ...], str]]:
@@ -35,9 +41,8 @@ def blocks() -> dict[str, tuple[wiring.Component, tuple[str, ...], str]]:
         return FloatWiden(source=source), ("number",), "wide"
 
     return {
-        "add": (FloatAdd(), ("a", "b"), "sum"),
+        **{name: (FloatCombine(), ("a", "b"), "result") for name in COMBINES},
         "multiply": (FloatMultiply(), ("a", "b"), "product"),
-        "maximum": (FloatMaximum(), ("a", "b"), "maximum"),
         "to_fp16": narrow(FLOAT16),
         "to_bf16": narrow(BFLOAT16),
         "from_fp16": widen(FLOAT16),
@@ -57,6 +62,8 @@ class Pipelines(wiring.Component):
         m = Module()
         for name, (block, inputs, output) in self.blocks.items():
             m.submodules[name] = block
+            if name in COMBINES:
+                m.d.comb += block.operation.eq(COMBINES[name])
             for source, port in zip((self.a, self.b), inputs, strict=False):
                 target = getattr(block, port)
                 m.d.comb += target.eq(source[: len(target)])

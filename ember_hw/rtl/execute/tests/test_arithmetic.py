@@ -73,6 +73,13 @@ def test_binary_operation_is_numpys(results, name, ufunc):
 
 
 @pytest.mark.verilator
+def test_number_that_is_taken_keeps_every_bit(results):
+    a, b, got = results
+    assert np.array_equal(got["take_a"], a)
+    assert np.array_equal(got["take_b"], b)
+
+
+@pytest.mark.verilator
 def test_narrowing_to_fp16_is_numpys(results):
     a, _, got = results
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
-"""Addition of two floating-point numbers in four cycles, short enough to accumulate rows."""
+"""Sum or maximum of two floating-point numbers in four cycles, short enough to accumulate rows."""
 
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.rtl.execute.float_format import (
@@ -18,37 +18,49 @@ from ember_hw.rtl.execute.float_format import (
 _EXTRA_BITS = 3
 
 
-class FloatAdd(wiring.Component):
-    """sum = a + b, `cycles` later; a new pair every cycle.
+class Combine(enum.IntEnum, shape=2):
+    """What `FloatCombine` makes of a and b."""
 
-    Rounds to nearest, ties to even; denormals are numbers like others. A NaN operand, or infinities
-    of different signs, give the format's `quiet_nan`. x + (-x) is +0.
+    SUM = 0
+    MAXIMUM = 1
+    TAKE_A = 2
+    TAKE_B = 3
 
-    1. The larger magnitude goes first; the distance of the exponents.
-    2. The smaller one is shifted into place, and added or subtracted.
+
+class FloatCombine(wiring.Component):
+    """result = a + b, the larger of both, a, or b, `cycles` later; new operands every cycle.
+
+    SUM rounds to nearest, ties to even; denormals are numbers like others. A NaN operand, or
+    infinities of different signs, give the format's `quiet_nan`. x + (-x) is +0. MAXIMUM with a NaN
+    operand gives `quiet_nan`; +0 is larger than -0. TAKE_A and TAKE_B keep every bit, a NaN's too.
+
+    1. The larger magnitude goes first, or the number that is taken; the distance of the exponents.
+    2. The smaller one is shifted into place, and added or subtracted; nothing where one is taken.
     3. Zeros above the result are counted, and beside that it is rounded where it stands: only
        results that need no shift to the left by more than 1 have bits to round.
     4. It is shifted to the left, or the rounded one is taken.
 
-    Ref: IEEE 754-2019, section 5.4.1; Muller et al., Handbook of Floating-Point Arithmetic,
-    section 7.3.
+    Ref: IEEE 754-2019, sections 5.4.1 and 9.6; Muller et al., Handbook of Floating-Point
+    Arithmetic, section 7.3.
 
     Parameters
     ----------
     format : FloatFormat
-        Of operands and sum.
+        Of operands and result.
 
     Members
     -------
+    operation : in
+        Of a and b.
     a, b : in
         Operands.
-    sum : out
-        Their sum, registered.
+    result : out
+        Registered.
 
     Attributes
     ----------
     cycles : int
-        From operands to sum.
+        From operands to result.
     """
 
     cycles = 4
@@ -56,7 +68,9 @@ class FloatAdd(wiring.Component):
     def __init__(self, *, format: FloatFormat = FLOAT32):
         self.format = format
         bits = format.width_bits
-        super().__init__({"a": In(bits), "b": In(bits), "sum": Out(bits)})
+        super().__init__(
+            {"operation": In(Combine), "a": In(bits), "b": In(bits), "result": Out(bits)}
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -73,42 +87,55 @@ class FloatAdd(wiring.Component):
         # Order.
         a, b = Unpacked(format, self.a), Unpacked(format, self.b)
         a_exponent, b_exponent = a.exponent, b.exponent
-        swaps = Signal()
+        b_is_first, a_is_less = Signal(), Signal()
+        takes = Signal()
         distance_of_a = Signal(format.exponent_bits + 1)
         distance_of_b = Signal(format.exponent_bits + 1)
         distance = Signal(format.exponent_bits)
         m.d.comb += [
-            swaps.eq(a.magnitude < b.magnitude),
+            takes.eq(self.operation != Combine.SUM),
+            a_is_less.eq(a.magnitude < b.magnitude),
             distance_of_a.eq(a_exponent - b_exponent),
             distance_of_b.eq(b_exponent - a_exponent),
             distance.eq(Mux(distance_of_a[-1], distance_of_b, distance_of_a)),
         ]
+        with m.Switch(self.operation):
+            with m.Case(Combine.SUM):
+                m.d.comb += b_is_first.eq(a_is_less)
+            with m.Case(Combine.MAXIMUM):
+                m.d.comb += b_is_first.eq(Mux(a.sign ^ b.sign, a.sign, a_is_less ^ a.sign))
+            with m.Case(Combine.TAKE_B):
+                m.d.comb += b_is_first.eq(1)
         shift_bits = (significand_bits + _EXTRA_BITS).bit_length()
         is_far = distance[shift_bits:].any()
-        large = held("large", Mux(swaps, b.significand, a.significand))
-        small = held("small", Mux(swaps, a.significand, b.significand))
+        second = Mux(b_is_first, a.significand, b.significand)
+        first = held("first", Mux(b_is_first, b.significand, a.significand))
+        small = held("small", second & ~takes.replicate(significand_bits))
         shift = held("shift", distance[:shift_bits] | is_far.replicate(shift_bits))
-        exponent1 = held("exponent1", Mux(swaps, b_exponent, a_exponent))
-        sign1 = held("sign1", Mux(swaps, b.sign, a.sign))
-        subtracts1 = held("subtracts1", a.sign ^ b.sign)
-        is_nan = a.is_nan | b.is_nan | (a.is_infinite & b.is_infinite & (a.sign ^ b.sign))
-        is_nan1 = held("is_nan1", is_nan)
-        is_infinite1 = held("is_infinite1", a.is_infinite | b.is_infinite)
+        exponent1 = held("exponent1", Mux(b_is_first, b_exponent, a_exponent))
+        sign1 = held("sign1", Mux(b_is_first, b.sign, a.sign))
+        subtracts1 = held("subtracts1", (a.sign ^ b.sign) & ~takes)
+        is_nan1 = held("is_nan1", (a.is_nan | b.is_nan) & ~self.operation[1])
+        # What overflows becomes infinite, but a NaN that is taken stays what it is.
+        may_overflow1 = held("may_overflow1", ~self.operation[1])
 
         # Align and add.
         aligned = shift_right_sticky(m, Cat(Const(0, _EXTRA_BITS), small), shift, "aligned")
-        sum1 = Signal(total_bits)
+        sum1 = Signal(total_bits + 1)
+        # One adder: its lowest bit makes the carry that negates.
         m.d.comb += sum1.eq(
-            Cat(Const(0, _EXTRA_BITS), large)
-            + (Cat(aligned, Const(0, 1)) ^ subtracts1.replicate(total_bits))
-            + subtracts1
+            Cat(subtracts1, Const(0, _EXTRA_BITS), first)
+            + (Cat(subtracts1, aligned ^ subtracts1.replicate(len(aligned)), subtracts1))
         )
-        total = held("total", sum1)
+        total = held("total", sum1[1:])
         exponent2 = held("exponent2", exponent1)
         sign2 = held("sign2", sign1)
         subtracts2 = held("subtracts2", subtracts1)
-        is_nan2 = held("is_nan2", is_nan1)
-        is_infinite2 = held("is_infinite2", is_infinite1)
+        # Infinities of different signs are as far apart as equal numbers.
+        is_infinite1 = exponent1.all()
+        is_nan2 = held("is_nan2", is_nan1 | (is_infinite1 & subtracts1 & ~shift.any()))
+        is_infinite2 = held("is_infinite2", is_infinite1 & may_overflow1)
+        may_overflow2 = held("may_overflow2", may_overflow1)
 
         # Count, and round as if in place.
         zeros = count_leading_zeros(m, total[:-1], "total")
@@ -145,9 +172,11 @@ class FloatAdd(wiring.Component):
                 rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
                 weight.eq(exponent2 - 2),
             ]
-        magnitude = Signal(format.width_bits - 1)
-        m.d.comb += magnitude.eq(Cat(Const(0, format.fraction_bits), weight) + kept + rounds)
-        rounded = held("rounded", magnitude)
+        magnitude = Signal(format.width_bits)
+        m.d.comb += magnitude.eq(
+            Cat(rounds, Const(0, format.fraction_bits), weight) + Cat(rounds, kept)
+        )
+        rounded = held("rounded", magnitude[1:])
         shift3 = held("shift3", shifts)
         is_shifted3 = held("is_shifted3", ~has_carry & (shifts > 1))
         total3 = held("total3", total[:-1])
@@ -156,6 +185,7 @@ class FloatAdd(wiring.Component):
         sign3 = held("sign3", sign2)
         is_nan3 = held("is_nan3", is_nan2)
         is_infinite3 = held("is_infinite3", is_infinite2)
+        may_overflow3 = held("may_overflow3", may_overflow2)
 
         # Shift to the left, which is exact, or take what was rounded.
         shifted = Signal(len(total3))
@@ -165,13 +195,13 @@ class FloatAdd(wiring.Component):
         lowered = Signal(format.exponent_bits)
         m.d.comb += lowered.eq(exponent3 - shift3)
         exact = Cat(fraction, lowered & is_normal.replicate(format.exponent_bits))
-        overflows = rounded[format.fraction_bits :].all()
+        overflows = rounded[format.fraction_bits :].all() & may_overflow3
         with m.If(is_nan3):
-            m.d.sync += self.sum.eq(format.quiet_nan)
+            m.d.sync += self.result.eq(format.quiet_nan)
         with m.Elif(is_infinite3 | (~is_shifted3 & overflows)):
-            m.d.sync += self.sum.eq(Cat(Const(format.infinity, format.width_bits - 1), sign3))
+            m.d.sync += self.result.eq(Cat(Const(format.infinity, format.width_bits - 1), sign3))
         with m.Else():
-            m.d.sync += self.sum.eq(
+            m.d.sync += self.result.eq(
                 Cat(Mux(is_shifted3, exact, rounded), sign3 & ~is_positive_zero3)
             )
         return m

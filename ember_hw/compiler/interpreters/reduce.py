@@ -1,0 +1,134 @@
+"""The reduce unit in NumPy, bit for bit: what its microcode makes of bundles and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.compiler.interpreters.arithmetic import maximum
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import DeviceError
+from ember_hw.isa import Event, Source, event_bit
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation
+
+#: What an operation gives that has no other NaN to give.
+QUIET_NAN = 0x7FC00000
+
+Row = NDArray[np.float32]
+
+
+def reduce_rows(
+    records: Mapping[str, Mapping[str, int]],
+    config: AcceleratorConfig,
+    bundles: Iterable[tuple[int, Sequence[int]]],
+    rows: Iterable[bytes],
+) -> list[Row]:
+    """Return the results of one or more requests, in order.
+
+    Parameters
+    ----------
+    records : mapping of path to mapping of field to int
+        Of a program: ``reduce``, ``reduce<r>`` and, for its events, ``row<r>``.
+    config : AcceleratorConfig
+        What the program was made for.
+    bundles : iterable of (events, scalars)
+        The control queue.
+    rows : iterable of bytes
+        The data queue, row by row.
+
+    Returns
+    -------
+    list of float32 (D,)
+        The rows that leave. A NaN that an operation made is `QUIET_NAN`; copies keep theirs.
+
+    Raises
+    ------
+    DeviceError
+        A row is missing, is left over, or hasn't the length that the program says.
+    """
+    waiting = iter(rows)
+    results: list[Row] = []
+    accumulator: Row | None = None
+    root_end = 1 << event_bit(Event.END, 0, config)
+    for events, scalars in bundles:
+        for entry in range(config.row_entries):
+            step = records[f"reduce{entry}"]
+            takes_row = bool(records[f"row{entry}"]["events"] & events)
+            emits = bool(step["emit_events"] & events)
+            if not takes_row and not emits:
+                continue
+            length = _length(records["reduce"], scalars, config)
+            if takes_row:
+                row = _next_row(waiting, length)
+                if step["scaled"]:
+                    row = _scale(row, scalars[step["scalar"]])
+                accumulator = _combine(ReduceOperation(step["operation"]), accumulator, row)
+            if emits:
+                empty = np.zeros(length // NUMBER_BYTES, np.float32)
+                result = empty if accumulator is None else accumulator
+                _check_length(result, length)
+                results.append(result)
+                accumulator = None
+        if events & root_end:
+            accumulator = None
+    left = sum(1 for _ in waiting)
+    if left:
+        raise DeviceError(f"every row must be taken by a bundle, but {left} are left")
+    return results
+
+
+def _length(header: Mapping[str, int], scalars: Sequence[int], config: AcceleratorConfig) -> int:
+    """Return the bytes of a row and of a result."""
+    length = header["length"]
+    if header["length_source"] == Source.SLOT:
+        length = scalars[header["length_scalar"]] & 0xFFFF_FFFF
+    most = ACCUMULATOR_BEATS * config.bus_bytes
+    if length % NUMBER_BYTES or not 0 < length <= most:
+        raise DeviceError(
+            f"length of a row must be a multiple of {NUMBER_BYTES} up to {most} bytes, "
+            f"not {length!r}"
+        )
+    return length
+
+
+def _next_row(rows: Iterator[bytes], length: int) -> Row:
+    row = next(rows, None)
+    if row is None:
+        raise DeviceError("a row must come for each bundle that takes one, but none is left")
+    numbers = np.frombuffer(row, np.uint8)
+    if numbers.size != length:
+        raise DeviceError(f"a row must be {length} bytes, not {numbers.size}")
+    return numbers.view(np.float32)
+
+
+def _check_length(result: Row, length: int) -> None:
+    if result.nbytes != length:
+        raise DeviceError(f"a result must be {length} bytes, not {result.nbytes}")
+
+
+def _scale(row: Row, scalar: int) -> Row:
+    """Return the row times a scalar's bits taken as fp32."""
+    weight = np.array([scalar & 0xFFFF_FFFF], np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        return _computed(row * weight)
+
+
+def _combine(operation: ReduceOperation, accumulator: Row | None, row: Row) -> Row:
+    if operation is ReduceOperation.COPY:
+        return row
+    if accumulator is not None:
+        _check_length(accumulator, row.nbytes)
+    with np.errstate(all="ignore"):
+        if operation is ReduceOperation.SUM:
+            return _computed((np.float32(0) if accumulator is None else accumulator) + row)
+        least = np.float32(-np.inf)
+        return _computed(maximum(least if accumulator is None else accumulator, row))
+
+
+def _computed(numbers: Row) -> Row:
+    """Return numbers that an operation made: each NaN is the same."""
+    bits = np.array(numbers, np.float32).view(np.uint32)
+    bits[np.isnan(numbers)] = QUIET_NAN
+    return bits.view(np.float32)

@@ -1,0 +1,82 @@
+"""Microcode of the reduce unit, the execute side in fabric: its records, written here only.
+
+The unit has one accumulator, a row of fp32 numbers. For each bundle it goes through the row entries
+in order, as their rows come. For an entry r of whose events the bundle has one, it takes the row
+and does the entry's `operation`: accumulator (operation) row, where the row is first multiplied by
+scalar number `scalar` of the bundle, an fp32 number, if `scaled` is set. Then, if the bundle has an
+event of `emit_events`, the accumulator leaves as a result, and is empty. So is it when a request
+begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty one leaves as
+zeros. `copy` keeps every bit. All rows and results are `length` bytes; a row of another length is a
+fault.
+
+What it can express, for e from 0 to D - 1, with r a row and w a scalar of the bundle, at any event:
+
+======================================  ========================================================
+``acc[e] = r[e]``                       copy
+``acc[e] = w * r[e]``                   copy, scaled
+``acc[e] = acc[e] + r[e]``              sum
+``acc[e] = acc[e] + w * r[e]``          sum, scaled; both operations are rounded
+``acc[e] = max(acc[e], r[e])``          maximum; NaN where one is, +0 of zeros of both signs
+``out[n, e] = acc[e]``, then n += 1     emit; then ``acc[e] = 0``, or -inf for maximum
+======================================  ========================================================
+
+with one such line a row entry, in the order of the entries, and the result behind any of them. A
+maximum over nothing is 0. It has no second accumulator, no product of two rows, no sum across a
+row: compute loops with those stay on the host, as does the division of a mean.
+"""
+
+from __future__ import annotations
+
+from amaranth.lib import enum  # pyright: ignore[reportMissingTypeStubs]  # amaranth has none
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.isa.fields import Field, FieldKind, Source
+
+#: Beats that the accumulator holds.
+ACCUMULATOR_BEATS = 512
+#: Bytes of an accumulated number.
+NUMBER_BYTES = 4
+
+
+class ReduceOperation(enum.IntEnum, shape=2):
+    """What a row does to the accumulator."""
+
+    COPY = 0
+    SUM = 1
+    MAXIMUM = 2
+
+
+def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    """Return the fields of record ``reduce``: what all steps share."""
+    return (
+        Field("length_source", 1, "where the length comes from", FieldKind.ENUM, Source),
+        Field(
+            "length",
+            16,
+            f"bytes of a row and of a result: a multiple of {NUMBER_BYTES}, "
+            f"{NUMBER_BYTES} to {ACCUMULATOR_BEATS} beats",
+        ),
+        _scalar("length_scalar", "scalar of the bundle that is the length", config),
+    )
+
+
+def reduce_step_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    """Return the fields of record ``reduce<r>``: what becomes of the rows of entry r."""
+    return (
+        Field(
+            "emit_events",
+            config.events,
+            "events after which the accumulator leaves as a result",
+            FieldKind.EVENTS,
+        ),
+        Field(
+            "operation", 2, "what a row does to the accumulator", FieldKind.ENUM, ReduceOperation
+        ),
+        Field("scaled", 1, "the row is multiplied by a scalar first"),
+        _scalar("scalar", "scalar of the bundle that multiplies the row, fp32", config),
+    )
+
+
+def _scalar(name: str, description: str, config: AcceleratorConfig) -> Field:
+    width_bits = max(1, (config.bundle_scalars - 1).bit_length())
+    return Field(name, width_bits, description, limit=config.bundle_scalars)

@@ -1,0 +1,150 @@
+"""The accumulator: a row of numbers that others are added to, a beat a cycle."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS
+from ember_hw.rtl.delay import delay
+from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
+from ember_hw.rtl.execute.float_format import FLOAT32
+from ember_hw.rtl.execute.reduce_layouts import beat_layout, lanes
+from ember_hw.rtl.fifos import NO_BYPASS
+
+_BITS = FLOAT32.width_bits
+_MINUS_INFINITY = FLOAT32.infinity | 1 << (_BITS - 1)
+
+
+class RowAccumulate(wiring.Component):
+    """Combines each beat with the accumulated one of its number; keeps the result, or emits it.
+
+    A beat a cycle, never stalled: its result comes `cycles` after `launch`. A beat finds what an
+    earlier one of its number kept if that was launched `least_distance` cycles before, or more.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives the width.
+    forwards : bool
+        Results go back to the adders beside the memory: less distance for more logic.
+
+    Members
+    -------
+    launch, launched : in
+        A beat's numbers follow a cycle later, and what is done with it.
+    numbers : in
+        Of the beat launched a cycle ago.
+    valid, beat, result : out
+        A result, and what was launched with it.
+    busy : out
+        A beat is inside, that of this cycle's result included, that of this cycle's `launch` not.
+
+    Attributes
+    ----------
+    cycles : int
+        From `launch` to result.
+    """
+
+    cycles = 2 + FloatCombine.cycles
+
+    def __init__(self, *, config: AcceleratorConfig, forwards: bool):
+        self.config = config
+        self.forwards = forwards
+        width_bits = config.data_width_bits
+        super().__init__(
+            {
+                "launch": In(1),
+                "launched": In(beat_layout(config)),
+                "numbers": In(width_bits),
+                "valid": Out(1),
+                "beat": Out(beat_layout(config)),
+                "result": Out(width_bits),
+                "busy": Out(1),
+            }
+        )
+
+    @staticmethod
+    def least_distance(forwards: bool) -> int:
+        """Return the cycles after which a beat may follow one of the same number."""
+        # Behind the adders a result is written, a cycle later read, and waits in a register.
+        return FloatCombine.cycles + (0 if forwards else 3)
+
+    def elaborate(self, platform):
+        m = Module()
+        width_bits = self.config.data_width_bits
+        valids, beats = delay(m, "beat", self.launch, self.launched, self.cycles)
+        last = self.cycles - 1
+        m.d.comb += [
+            self.valid.eq(valids[last]),
+            self.beat.eq(beats[last]),
+        ]
+        busy = 0
+        for valid in valids:
+            busy = busy | valid
+        m.d.comb += self.busy.eq(busy)
+
+        m.submodules.memory = memory = Memory(
+            shape=width_bits, depth=ACCUMULATOR_BEATS, init=[], attrs=NO_BYPASS
+        )
+        write, read = memory.write_port(), memory.read_port()
+        m.d.comb += [
+            read.addr.eq(self.launched.number),
+            read.en.eq(1),
+            write.addr.eq(self.beat.number),
+            write.data.eq(self.result),
+            write.en.eq(self.valid & self.beat.keeps),
+        ]
+
+        # What is combined with the row: of the memory, or what is not there yet.
+        accumulated = Signal(width_bits)
+        chosen = read.data
+        from_result = Signal()
+        if self.forwards:
+            # Whose result is this beat's, told a cycle before: it is there, it was, it comes next.
+            follows = [Signal(name=f"follows{i}") for i in range(3)]
+            stages = (
+                (self.launched.number, last - 1),
+                (self.launched.number, last),
+                (beats[0].number, last - 1),
+            )
+            m.d.comb += [
+                follow.eq(valids[i] & beats[i].keeps & (beats[i].number == number))
+                for follow, (number, i) in zip(follows, stages, strict=True)
+            ]
+            earlier_result = Signal(width_bits)
+            at_result, at_earlier = Signal(), Signal()
+            m.d.sync += [
+                earlier_result.eq(self.result),
+                at_result.eq(follows[0]),
+                at_earlier.eq(follows[1]),
+                from_result.eq(follows[2] & beats[0].joins),
+            ]
+            chosen = Mux(at_result, self.result, Mux(at_earlier, earlier_result, read.data))
+        m.d.sync += accumulated.eq(chosen)
+        with m.If(~beats[0].joins):
+            m.d.sync += accumulated.eq(0)
+            with m.If(beats[0].combine == Combine.MAXIMUM):
+                for lane in range(lanes(self.config)):
+                    m.d.sync += accumulated.word_select(lane, _BITS).eq(_MINUS_INFINITY)
+
+        numbers = Signal(width_bits)
+        m.d.sync += numbers.eq(self.numbers)
+        for lane in range(lanes(self.config)):
+            m.submodules[f"lane{lane}"] = combine = FloatCombine()
+            m.d.comb += [
+                combine.operation.eq(beats[1].combine),
+                combine.a.eq(numbers.word_select(lane, _BITS)),
+                combine.b.eq(
+                    Mux(
+                        from_result,
+                        self.result.word_select(lane, _BITS),
+                        accumulated.word_select(lane, _BITS),
+                    )
+                ),
+                self.result.word_select(lane, _BITS).eq(combine.result),
+            ]
+        return m

@@ -1,0 +1,263 @@
+"""Multiplies the numbers of a beat by one weight."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ember_hw.rtl.delay import delay
+from ember_hw.rtl.execute.float_format import FLOAT32, Unpacked
+from ember_hw.rtl.execute.float_multiply import FloatMultiply
+from ember_hw.rtl.multiplier import Multiplier
+
+_BITS = FLOAT32.width_bits
+_SIGNIFICAND_BITS = FLOAT32.fraction_bits + 1
+
+
+class RowScale(wiring.Component):
+    """Gives a beat's numbers, as they are or multiplied by a weight and rounded, in order.
+
+    A beat can be taken each cycle while `room` is high. One that is not scaled is announced by
+    `launch` in the cycle after it was taken, a scaled one `scaled_cycles` later; its numbers follow
+    a cycle after `launch`.
+
+    The multiplier of a lane has no shifters: it knows no denormals. A scaled beat with a denormal
+    number, weight or, maybe, product goes lane by lane through one multiplier that does, while the
+    rest waits: ``lanes + 8`` cycles more. Every product is as `FloatMultiply`'s.
+
+    Behind scaled beats one that is not must wait until all have left: it would overtake them.
+
+    Parameters
+    ----------
+    lanes : int
+        Numbers of a beat, fp32.
+    control : layout
+        What goes with a beat.
+
+    Members
+    -------
+    take : in
+        A beat comes; only while `room` is high.
+    numbers, scaled, weight, control : in
+        Of that beat.
+    blank : in
+        That beat's numbers don't matter.
+    room : out
+        A beat may come.
+    busy : out
+        A beat is inside, that of this cycle's `launch` included.
+    launch, launched : out
+        A beat's numbers follow, and what goes with it.
+    scaled_numbers : out
+        Of the beat that was launched a cycle ago.
+    """
+
+    #: From `take` to `launch` of a beat that is scaled.
+    scaled_cycles = 6
+
+    def __init__(self, *, lanes: int, control):
+        if lanes < 1:
+            raise ValueError(f"lanes must be at least 1, not {lanes!r}")
+        self.lanes = lanes
+        super().__init__(
+            {
+                "take": In(1),
+                "numbers": In(_BITS * lanes),
+                "scaled": In(1),
+                "weight": In(_BITS),
+                "blank": In(1),
+                "control": In(control),
+                "room": Out(1),
+                "busy": Out(1),
+                "launch": Out(1),
+                "launched": Out(control),
+                "scaled_numbers": Out(_BITS * lanes),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        lanes = self.lanes
+        held_layout = data.StructLayout(
+            {"numbers": _BITS * lanes, "weight": _BITS, "control": self.control.shape()}
+        )
+
+        # First register. Beside it, the least exponent whose products need no shift: 0 for weights
+        # that give zero, infinity or NaN at once.
+        first_valid, first_scaled = Signal(), Signal()
+        first = Signal(held_layout)
+        weight = Unpacked(FLOAT32, self.weight)
+        least_exponent = Signal(FLOAT32.exponent_bits)
+        weight_exponent = self.weight[FLOAT32.fraction_bits : -1]
+        freeze = Signal()
+        with m.If(~freeze):
+            m.d.sync += [
+                first_valid.eq(self.take),
+                first_scaled.eq(self.scaled),
+                first.numbers.eq(self.numbers),
+                first.weight.eq(self.weight),
+                first.control.eq(self.control),
+            ]
+            with m.If(self.blank | weight.is_nan | weight.is_infinite | ~weight.magnitude.any()):
+                m.d.sync += least_exponent.eq(0)
+            with m.Elif(weight_exponent == 0):
+                m.d.sync += least_exponent.eq(FLOAT32.special_exponent)
+            with m.Elif(weight_exponent > FLOAT32.bias):
+                m.d.sync += least_exponent.eq(1)
+            with m.Else():
+                m.d.sync += least_exponent.eq(FLOAT32.bias + 1 - weight_exponent)
+
+        # Second register: it can turn by a lane, the product of its lowest number coming in above.
+        second_valid, second_scaled = Signal(), Signal()
+        second = Signal(held_layout)
+        is_slow = Signal(lanes)
+        turns = Signal()
+        m.submodules.full = full = FloatMultiply()
+        m.d.comb += [full.a.eq(second.numbers[:_BITS]), full.b.eq(second.weight)]
+        with m.If(turns):
+            m.d.sync += second.numbers.eq(Cat(second.numbers[_BITS:], full.product))
+        with m.Else():
+            m.d.sync += second.numbers.eq(first.numbers)
+        with m.If(~freeze):
+            m.d.sync += [
+                second_valid.eq(first_valid),
+                second_scaled.eq(first_scaled),
+                second.weight.eq(first.weight),
+                second.control.eq(first.control),
+            ]
+            for lane in range(lanes):
+                number = Unpacked(FLOAT32, first.numbers.word_select(lane, _BITS))
+                exponent = number.magnitude[FLOAT32.fraction_bits :]
+                m.d.sync += is_slow[lane].eq(
+                    first_valid
+                    & first_scaled
+                    & number.magnitude.any()
+                    & (exponent < least_exponent)
+                )
+
+        last_turn = lanes + full.cycles - 1
+        turn = Signal(range(last_turn + 1))
+        turned = Signal()  # all the way: the numbers are products
+        m.d.comb += [
+            turns.eq(is_slow.any() & ~turned),
+            freeze.eq(turns),
+            self.room.eq(~freeze),
+        ]
+        m.d.sync += turned.eq(turns & (turn == last_turn))
+        with m.If(turns):
+            m.d.sync += turn.eq(Mux(turn == last_turn, 0, turn + 1))
+
+        # The lanes.
+        product = Signal(_BITS * lanes)
+        enters = Signal()
+        m.d.comb += enters.eq(second_valid & second_scaled & ~is_slow.any())
+        cycles = self._multiply(m, second, product)
+        valids, controls = delay(m, "product", enters, second.control, cycles)
+        early = cycles - 2  # a cycle before the product
+        if 2 + early + 1 != self.scaled_cycles:
+            raise AssertionError("the multipliers' latency must be what scaled_cycles says")
+
+        # Out, in order.
+        launches_first, launches_second = Signal(), Signal()
+        m.d.comb += [
+            launches_first.eq(first_valid & ~first_scaled & ~freeze),
+            launches_second.eq(turns & (turn == last_turn)),
+            self.launch.eq(launches_first | launches_second | valids[early]),
+            self.busy.eq(first_valid | second_valid | Cat(valids[: early + 1]).any()),
+        ]
+        with m.If(valids[early]):
+            m.d.comb += self.launched.eq(controls[early])
+        with m.Elif(launches_second):
+            m.d.comb += self.launched.eq(second.control)
+        with m.Else():
+            m.d.comb += self.launched.eq(first.control)
+        m.d.comb += self.scaled_numbers.eq(Mux(valids[early + 1], product, second.numbers))
+        return m
+
+    def _multiply(self, m: Module, held, product: Signal) -> int:
+        """Multiply every lane's number by the weight; return the cycles that takes."""
+        format = FLOAT32
+        weight = Unpacked(format, held.weight)
+        weight_is_zero = ~weight.magnitude.any()
+        cycles = 0
+        for lane in range(self.lanes):
+            bits = held.numbers.word_select(lane, _BITS)
+            number = Unpacked(format, bits)
+            is_zero = ~number.magnitude.any()
+            multiplier = Multiplier(a=_SIGNIFICAND_BITS, b=_SIGNIFICAND_BITS)
+            m.submodules[f"multiplier{lane}"] = multiplier
+            m.d.comb += [
+                multiplier.a.eq(Cat(bits[: format.fraction_bits], Const(1, 1))),
+                multiplier.b.eq(Cat(held.weight[: format.fraction_bits], Const(1, 1))),
+            ]
+            facts = Signal(
+                data.StructLayout(
+                    {
+                        "exponents": format.exponent_bits + 1,
+                        "sign": 1,
+                        "is_nan": 1,
+                        "is_infinite": 1,
+                        "is_zero": 1,
+                    }
+                ),
+                name=f"facts{lane}",
+            )
+            m.d.comb += [
+                facts.exponents.eq(number.magnitude[format.fraction_bits :] + weight.exponent),
+                facts.sign.eq(number.sign ^ weight.sign),
+                facts.is_nan.eq(
+                    number.is_nan
+                    | weight.is_nan
+                    | (number.is_infinite & weight_is_zero)
+                    | (weight.is_infinite & is_zero)
+                ),
+                facts.is_infinite.eq(number.is_infinite | weight.is_infinite),
+                facts.is_zero.eq(is_zero | weight_is_zero),
+            ]
+            known = [facts]
+            for cycle in range(multiplier.cycles + 1):
+                held_facts = Signal.like(facts, name=f"facts{lane}_{cycle}")
+                m.d.sync += held_facts.eq(known[-1])
+                known.append(held_facts)
+            before, after = known[-2], known[-1]
+
+            # Significand, and the stored exponent less one.
+            whole = multiplier.product
+            has_carry = whole[-1]
+            low = _SIGNIFICAND_BITS - 1
+            kept = Signal(_SIGNIFICAND_BITS, name=f"kept{lane}")
+            rounds = Signal(name=f"rounds{lane}")
+            exponent = Signal(format.exponent_bits + 1, name=f"exponent{lane}")
+            m.d.sync += [
+                kept.eq(Mux(has_carry, whole[low + 1 :], whole[low:-1])),
+                rounds.eq(
+                    Mux(
+                        has_carry,
+                        whole[low] & (whole[:low].any() | whole[low + 1]),
+                        whole[low - 1] & (whole[: low - 1].any() | whole[low]),
+                    )
+                ),
+                exponent.eq(before.exponents - (format.bias + 1) + has_carry),
+            ]
+
+            # Round.
+            magnitude = Signal(format.width_bits + 1, name=f"magnitude{lane}")
+            m.d.comb += magnitude.eq(
+                Cat(rounds, Const(0, format.fraction_bits), exponent) + Cat(rounds, kept)
+            )
+            rounded = magnitude[1:]
+            overflows = rounded[format.fraction_bits :] >= format.special_exponent
+            lane_product = Signal(format.width_bits, name=f"product{lane}")
+            with m.If(after.is_nan):
+                m.d.sync += lane_product.eq(format.quiet_nan)
+            with m.Elif(after.is_zero):
+                m.d.sync += lane_product.eq(Cat(Const(0, format.width_bits - 1), after.sign))
+            with m.Elif(after.is_infinite | overflows):
+                infinity = Const(format.infinity, format.width_bits - 1)
+                m.d.sync += lane_product.eq(Cat(infinity, after.sign))
+            with m.Else():
+                m.d.sync += lane_product.eq(Cat(rounded[: format.width_bits - 1], after.sign))
+            m.d.comb += product.word_select(lane, _BITS).eq(lane_product)
+            cycles = multiplier.cycles + 2
+        return cycles
