@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -110,6 +110,14 @@ class Case:
         except Stopped as stopped:
             return scalar, stopped.fault
         raise AssertionError("a fault that is collected must stop a run")
+
+    def within(self, environment: Environment) -> Case:
+        """Return the same case in other surroundings; what is known of its run stays known."""
+        other = replace(self, environment=environment)
+        for name in ("whole", "first"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     def named_spans(self) -> list[tuple[int, int]]:
         """Return base and bytes of every region that the program names."""

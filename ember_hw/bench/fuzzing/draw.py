@@ -52,7 +52,7 @@ def _another(config: AcceleratorConfig, rng: random.Random, others: Sequence[Cas
         if all(_are_apart(case, other) and _are_apart(other, case) for other in others):
             if others:
                 memory = others[0].environment.memory
-                case = replace(case, environment=replace(case.environment, memory=memory))
+                case = case.within(replace(case.environment, memory=memory))
             return case
     raise AssertionError(f"one of {_TRIES} programs must fit beside {len(others)} others")
 

@@ -77,7 +77,7 @@ def _with_surroundings(case: Case, rng: random.Random) -> Case:
             freeze_cycles=rng.choice([10, 100, 600]),
             joint=Pushes() if is_told and rng.random() < 0.7 else None,
         )
-    return _with_pushes(replace(case, environment=Environment(memory=memory, sink=sink)))
+    return _with_pushes(case.within(Environment(memory=memory, sink=sink)))
 
 
 def _with_pushes(case: Case) -> Case:
@@ -88,7 +88,7 @@ def _with_pushes(case: Case) -> Case:
     rows = range(case.config.row_entries)
     masks = tuple(case.microcode.get(f"row{r}", "events") for r in rows)
     sink = replace(sink, joint=Pushes(row_event_masks=masks))
-    return replace(case, environment=replace(case.environment, sink=sink))
+    return case.within(replace(case.environment, sink=sink))
 
 
 def _enabled_streams(case: Case, source: StreamSource | None = None) -> list[str]:
@@ -271,7 +271,7 @@ def _sink_stops(case: Case, rng: random.Random) -> Case:
         watchdog_cycles=_STALL_WATCHDOG_CYCLES,
         may_stall=True,
     )
-    return replace(case, environment=environment)
+    return case.within(environment)
 
 
 def _memory_stops(case: Case, rng: random.Random) -> Case:
@@ -281,7 +281,7 @@ def _memory_stops(case: Case, rng: random.Random) -> Case:
     if rng.random() < 0.7:
         memory = TestMemory(seed=rng.getrandbits(31), latency_cycles=(1, 5 * watchdog))
     environment = replace(case.environment, memory=memory, watchdog_cycles=watchdog, may_stall=True)
-    return replace(case, environment=environment)
+    return case.within(environment)
 
 
 def _polls(rng: random.Random) -> int:
@@ -290,12 +290,12 @@ def _polls(rng: random.Random) -> int:
 
 def _abort(case: Case, rng: random.Random) -> Case:
     environment = replace(case.environment, abort_after_polls=_polls(rng))
-    return replace(case, environment=environment)
+    return case.within(environment)
 
 
 def _reset(case: Case, rng: random.Random) -> Case:
     environment = replace(case.environment, reset_after_polls=_polls(rng))
-    return replace(case, environment=environment)
+    return case.within(environment)
 
 
 def _leaf_begin(case: Case, rng: random.Random) -> Case:

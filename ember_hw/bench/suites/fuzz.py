@@ -17,7 +17,7 @@ import os
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
@@ -37,11 +37,11 @@ TARGETS: dict[str, tuple[AcceleratorConfig, int]] = {
 #: Draws on each: of a program for each unit.
 DRAWS = {
     "tiny": 2500,
-    "odd": 2000,
-    "one": 500,
-    "ports": 1500,
-    "eight": 1000,
-    "wide": 1500,
+    "odd": 1500,
+    "one": 800,
+    "ports": 2000,
+    "eight": 600,
+    "wide": 1600,
     "pair": 350,
     "trio": 100,
 }
@@ -128,19 +128,12 @@ def _accounts(parts: Sequence[Part], job: Job) -> Iterator[tuple[Part, Account]]
     with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
         try:
             builds = {pool.submit(build, target): target for target in targets}
-            runs: dict[Future[Account], Part] = {}
-            while builds or runs:
-                ended, _ = wait([*builds, *runs], return_when=FIRST_COMPLETED)
-                for future in ended:
-                    if future in builds:
-                        target = builds.pop(future)
-                        future.result()
-                        job.watcher.detail(f"{target} is built")
-                        for part in parts:
-                            if part.target == target:
-                                runs[pool.submit(run_part, part)] = part
-                for future in ended & runs.keys():
-                    yield runs.pop(future), future.result()
+            for built in as_completed(builds):
+                built.result()
+                job.watcher.detail(f"{builds[built]} is built")
+            runs = {pool.submit(run_part, part): part for part in parts}
+            for ran in as_completed(runs):
+                yield runs[ran], ran.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

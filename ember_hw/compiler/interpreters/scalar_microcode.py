@@ -7,6 +7,7 @@ fast interpreter and hardware are compared with it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -180,6 +181,8 @@ class Scalar:
             [self.microcode.records[f"unit{k}.stream{s}"] for s in range(config.streams_per_unit)]
             for k in range(self.units)
         ]
+        self.sorted_regions = sorted(self.regions, key=lambda region: region[0])
+        self.bases = [base for base, _ in self.sorted_regions]
         self.row_records = [self.microcode.records[f"row{r}"] for r in range(config.row_entries)]
         for request in self.requests:
             self.previous.clear()
@@ -357,8 +360,10 @@ class Scalar:
             if error.base < span[1] and span[0] < error.base + error.size_bytes
         }
         data = None
-        for base, content in self.regions:
-            if base <= address and address + size_bytes <= base + len(content):
+        place = bisect_right(self.bases, address) - 1
+        if place >= 0:
+            base, content = self.sorted_regions[place]
+            if address + size_bytes <= base + len(content):
                 data = content[address - base : address - base + size_bytes]
         if data is None:
             codes.add(FaultCode.READ_DECODE_ERROR)
