@@ -1,8 +1,9 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
 The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
-`open_device`, `load`, `AcceleratorConfig`. Each is imported when it is first used, so that
-importing the package is quick.
+`open_device`, `load`, `AcceleratorConfig`; for ``torch.compile(model, backend="ember_hw")``: `Record`
+and `explain` of what runs where, and the operators `spmm` and `fusedmm`. Each is imported when it is
+first used, so that importing the package is quick.
 
 Examples
 --------
@@ -21,18 +22,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ember_hw.compiler import compile, compile_function
+    from ember_hw.compiler.frontend.torch_ops import fusedmm, spmm
     from ember_hw.compiler.program_file import load
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
+    from ember_hw.host.torch_backend import Record, explain
 
-__all__ = ["AcceleratorConfig", "compile", "compile_function", "load", "open_device"]
+__all__ = [
+    "AcceleratorConfig",
+    "Record",
+    "compile",
+    "compile_function",
+    "explain",
+    "fusedmm",
+    "load",
+    "open_device",
+    "spmm",
+]
 
 _HOMES = {
     "AcceleratorConfig": "ember_hw.config",
+    "Record": "ember_hw.host.torch_backend",
     "compile": "ember_hw.compiler",
     "compile_function": "ember_hw.compiler",
+    "explain": "ember_hw.host.torch_backend",
+    "fusedmm": "ember_hw.compiler.frontend.torch_ops",
     "load": "ember_hw.compiler.program_file",
     "open_device": "ember_hw.host.device",
+    "spmm": "ember_hw.compiler.frontend.torch_ops",
 }
 
 

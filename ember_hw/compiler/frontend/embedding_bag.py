@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.program import JsonValue
 
+#: Lookups of each bag of a checked call: empty bags first, in the middle and last; and its rows.
+_CHECKED_LENGTHS, _CHECKED_ROWS = (0, 3, 0, 4, 1, 0), 7
+
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingBagSpec:
@@ -89,6 +92,43 @@ class EmbeddingBagSpec:
     def tables(self) -> dict[str, NDArray[np.float32]]:
         """Return the table by its symbol."""
         return {"tab": self.weight}
+
+    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+        """Return a small call of the function, and what its rows must be in the program's order.
+
+        A compilation that checks itself runs every level on it.
+        """
+        random = np.random.default_rng(seed)
+        offsets = np.cumsum([0, *_CHECKED_LENGTHS])
+        count = int(offsets[-1])
+        indices = np.array([_CHECKED_ROWS - 1, *random.integers(0, _CHECKED_ROWS, count - 1)])
+        shape = (_CHECKED_ROWS, self.embedding_dim)
+        table = random.standard_normal(shape).astype(np.float32)
+        weights = random.standard_normal(count).astype(np.float32)
+        start = -np.inf if self.mode == "max" else 0.0
+        out = np.full((len(_CHECKED_LENGTHS), self.embedding_dim), start, np.float32)
+        expected = np.zeros_like(out)
+        for bag, length in enumerate(_CHECKED_LENGTHS):
+            lookups = range(offsets[bag], offsets[bag + 1])
+            rows = [table[indices[j]] for j in lookups]
+            if self.weights_name is not None:
+                rows = [weights[j] * row for j, row in zip(lookups, rows, strict=True)]
+            for number, row in enumerate(rows):
+                if self.mode == "max":
+                    expected[bag] = np.maximum(expected[bag], row) if number else row
+                else:
+                    expected[bag] += row
+            if self.mode == "mean":
+                expected[bag] /= np.float32(max(length, 1))
+        arguments: dict[str, Any] = {
+            "off": offsets,
+            "idx": indices.astype(self.index_dtype),
+            **({"psw": weights} if self.weights_name is not None else {}),
+            "tab": table,
+            "out": out,
+            "B": len(_CHECKED_LENGTHS),
+        }
+        return arguments, {"out": expected}
 
 
 def size_rule(smallest: int, largest: int | None) -> str:

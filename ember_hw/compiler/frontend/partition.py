@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -62,28 +61,26 @@ def spec_of(
 
 
 def replace_operation(
-    graph: torch.fx.Graph, operation: Operation, call: Callable[..., Any]
-) -> torch.fx.Node:
-    """Let a graph call a function where it computed an operation.
+    graph_module: torch.fx.GraphModule, operation: Operation, name: str, module: torch.nn.Module
+) -> None:
+    """Let a graph call a module where it computed an operation.
 
-    The caller erases what is dead then (`Graph.eliminate_dead_code`).
+    The caller erases what is dead then, and recompiles (`Graph.eliminate_dead_code`).
 
     Parameters
     ----------
-    graph : torch.fx.Graph
+    graph_module : torch.fx.GraphModule
         Holds the operation; changed in place.
     operation : Operation
         What `find_operations` found in it.
-    call : callable
+    name : str
+        What the graph calls the module.
+    module : torch.nn.Module
         Takes the operation's inputs, in the order of `Operation.inputs`, and returns its output.
-
-    Returns
-    -------
-    Node
-        The new call.
     """
-    with graph.inserting_after(operation.output):
-        node = graph.call_function(call, tuple(operation.inputs.values()))
-    node.meta = dict(operation.output.meta)
-    operation.output.replace_all_uses_with(node)
-    return node
+    graph_module.add_submodule(name, module)
+    output = operation.output
+    with graph_module.graph.inserting_after(output):
+        node = graph_module.graph.call_module(name, tuple(operation.inputs.values()))
+    node.meta = dict(output.meta)
+    output.replace_all_uses_with(node)

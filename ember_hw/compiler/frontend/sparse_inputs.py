@@ -75,7 +75,7 @@ class _Parts:
         raise UnsupportedError(
             f"a sparse tensor must be used as torch.sparse.mm(sparse, dense) or sparse @ dense "
             f"with a 2-D dense tensor, not in {name!r}; or pass its parts to "
-            f"ember_hw.torch_ops.spmm(crow, col, values, dense)",
+            f"ember_hw.spmm(crow, col, values, dense)",
             node=name,
         )
 
