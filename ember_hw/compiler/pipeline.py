@@ -21,6 +21,7 @@ from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
+from ember_hw.compiler.transforms.flatten_views import FlattenViews
 from ember_hw.compiler.transforms.ir_facts import find_remarks
 from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from ember_hw.compiler.transforms.recompute_indices import RecomputeIndices
@@ -111,6 +112,7 @@ def pipeline(
     split = hardware and opt_level < 2
     steps = (
         *([Step(0, SplitSiblings(), "scf")] if split else []),
+        Step(0, FlattenViews(one_child or split, levels), "scf"),
         Step(0, ChooseDecoupling(one_child or split, levels), "scf"),
         Step(0, ScfToSlc(), "slc"),
         Step(1, SlcVectorizer(vector_length, hardware), "slcvec", temporaries=True),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.backend.addresses import Address, choose, unit_depths
-from ember_hw.compiler.backend.physical_names import PhysicalNames
+from ember_hw.compiler.backend.allocate_rows import RowNames
+from ember_hw.compiler.backend.tables import check_memory, table_of
 from ember_hw.compiler.dialects import dlc, slc, slcvec
 from ember_hw.compiler.dialects.au import (
     AluOp,
@@ -19,14 +18,11 @@ from ember_hw.compiler.dialects.au import (
     NextOp,
     ProgramOp,
     PushOp,
-    RowOp,
     Slot,
-    SlotAttr,
     SlotKind,
     TuOp,
 )
-from ember_hw.compiler.dialects.au_program import element_bytes
-from ember_hw.compiler.dialects.stream_types import head_type, vector_shape
+from ember_hw.compiler.dialects.stream_types import head_type
 from ember_hw.compiler.transforms.ir_facts import (
     constant,
     refuse,
@@ -38,9 +34,6 @@ _ALU = {
     slc.AluKind.SUB: AluOperation.SUB,
     slc.AluKind.MUL: AluOperation.MUL,
 }
-
-#: More than the length of a row can be, a multiple of every bus, and less than a pitch can be.
-_MOST_ROW_BYTES = 1 << 19
 
 _HOST_CODE = (
     arith.ConstantOp,
@@ -130,7 +123,7 @@ def allocate_all(
     )
 
 
-class _Allocation(PhysicalNames):
+class _Allocation(RowNames):
     """The names given so far and the records made."""
 
     def __init__(
@@ -142,9 +135,7 @@ class _Allocation(PhysicalNames):
         super().__init__(function, sizes)
         self.ops = list(engine.body.block.ops)
         self.units: dict[SSAValue, int] = {}
-        self.unit_ops: list[dlc.NewTuOp] = []
         self.loads: list[tuple[slc.MemStreamOp, Address, int]] = []
-        self.records: list[Operation] = []
         self.depths = unit_depths(self.ops)
         #: Address of each memory stream of one dimension, of the last index of others.
         self.addresses: dict[slc.MemStreamOp, Address] = {}
@@ -152,6 +143,9 @@ class _Allocation(PhysicalNames):
 
     def program(self, name: str, target: str) -> ProgramOp:
         """Make the records, arguments first."""
+        for op in self.ops:
+            if isinstance(op, slc.MemStreamOp | slcvec.MemStreamOp):
+                check_memory(op)
         for op in self.ops:
             self._add(op)
         return ProgramOp(name, target, [*self.arguments.values(), *self.records])
@@ -168,6 +162,11 @@ class _Allocation(PhysicalNames):
                     needed.update(term for term, _ in address.terms)
                 case slc.AluStreamOp() if op.result not in needed:
                     pass
+                case slc.ViewOp():
+                    pass  # its rows say what they need
+                case dlc.RowStreamOp() if isinstance(view := op.memref.owner, slc.ViewOp):
+                    needed.update(op.indices)
+                    needed.update(table_of(view, op.length).values)
                 case _:
                     needed.update(op.operands)
         return needed
@@ -185,12 +184,16 @@ class _Allocation(PhysicalNames):
             case slc.AluStreamOp():
                 if op.result in self.computed:
                     self._alu(op)
+            case slc.ViewOp():
+                pass
             case slc.MemStreamOp():
                 self._load(op)
             case slcvec.MemStreamOp():
-                self._vector(op)
+                self.vector(op)
+            case dlc.RowStreamOp() if isinstance(view := op.memref.owner, slc.ViewOp):
+                self.table_row(op, view)
             case dlc.RowStreamOp():
-                self._row(op)
+                self.row(op)
             case dlc.RegisterCallbackOp():
                 values = [
                     self.slot(register.value, register)
@@ -200,7 +203,7 @@ class _Allocation(PhysicalNames):
                     and register.event == op.event
                 ]
                 unit = self.units[op.tu]
-                values = [self._own_row(slot) for slot in values]
+                values = [self.own_row(slot) for slot in values]
                 self.records.append(PushOp(unit, op.event.data, op.id.value.data, values))
             case dlc.RegisterOperandOp() | dlc.YieldOp():
                 pass
@@ -211,19 +214,6 @@ class _Allocation(PhysicalNames):
                     "one with a form in the access unit",
                     repr(op.name),
                 )
-
-    def _own_row(self, slot: Slot) -> Slot:
-        """Return the row, or where it is pushed already another entry of the same."""
-        is_pushed = slot in [
-            value.data for push in self.records if isinstance(push, PushOp) for value in push.values
-        ]
-        if not is_pushed or slot.kind is not SlotKind.ROW:
-            return slot
-        (row,) = (r for r in self.records if isinstance(r, RowOp) and r.row.data == slot)
-        again = row.clone()
-        again.row = SlotAttr.row(self.next_row())
-        self.records.append(again)
-        return again.row.data
 
     def _unit(self, op: dlc.NewTuOp) -> None:
         number = len(self.unit_ops)
@@ -275,7 +265,7 @@ class _Allocation(PhysicalNames):
             if other:
                 offset, constant_part = self.slot(other[0][0], op), address.offset
         elif op.indices:
-            index = self._row_number(op.memref, op.indices[:-1], op)
+            index = self.row_number(op.memref, op.indices[:-1], op)
             scale = self.pitch(op.memref)
             ((column, _),), constant_part = address.terms, address.offset
             offset = self.slot(column, op)
@@ -292,24 +282,6 @@ class _Allocation(PhysicalNames):
                 constant=constant_part, nontemporal=op.is_nontemporal,
             )
         )  # fmt: skip
-
-    def _row_number(self, memory: SSAValue, indices: Sequence[SSAValue], user: Operation) -> Slot:
-        """Return the number of a row counted over all dimensions but the last."""
-        slots = [self.slot(index, user) for index in indices]
-        number = slots[0] if slots else Slot(SlotKind.INTEGER, 0)
-        for dimension, slot in enumerate(slots[1:], 1):
-            # Each step multiplies on the unit of the indices so far and adds on that of the next.
-            above = self.holder(indices[:dimension])
-            extent = self.dimension(self.symbols[memory], dimension)
-            product = self._computed(above, AluOperation.MUL, number, extent)
-            holder = self.holder(indices[: dimension + 1])
-            number = self._computed(holder, AluOperation.ADD, product, slot)
-        return number
-
-    def _computed(self, holder: int, operation: AluOperation, lhs: Slot, rhs: Slot) -> Slot:
-        number = self.new_value()
-        self.records.append(AluOp(number, holder, operation, lhs, rhs))
-        return Slot(SlotKind.STREAM, number)
 
     def _pair_source(self, op: slc.MemStreamOp, address: Address, holder: int) -> SSAValue | None:
         """Return the load whose next value in its unit this one is, if the pair is free.
@@ -340,50 +312,3 @@ class _Allocation(PhysicalNames):
             ):
                 return load.result
         return None
-
-    def _row(self, op: dlc.RowStreamOp) -> None:
-        base, element = (
-            self.base(op.memref, op),
-            cast("MemRefType[Attribute]", op.memref.type).element_type,
-        )
-        holder = self.holder(op.indices)
-        index, length = self._row_number(op.memref, op.indices, op), self.slot(op.length, op)
-        pitch = self.pitch(op.memref) if op.indices else _only_row(element)
-        number = self.new_row(op.result, holder)
-        self.records.append(
-            RowOp(
-                number, holder, base, index, pitch, length, element, nontemporal=op.is_nontemporal
-            )
-        )
-
-    def _vector(self, op: slcvec.MemStreamOp) -> None:
-        """Add a vector as a part of a row, clipped where its unit ends."""
-        shape = vector_shape(head_type(op.result.type))
-        assert shape is not None, "checked by the op"
-        lanes, element = shape
-        holder = self.holder(op.indices)
-        index = self._row_number(op.memref, op.indices[:-1], op)
-        offset = self.slot(op.indices[-1], op)
-        if offset != Slot(SlotKind.UNIT, holder):
-            rule = "the induction variable of the innermost unit"
-            refuse(op, "last index of a vector stream", rule, offset)
-        first = constant(self.unit_ops[holder].lower_bound)
-        if first is None or first % lanes:
-            rule = f"a constant multiple of {lanes}, where a part of a row can begin"
-            refuse(op, "lower bound of a unit that reads vectors", rule, first)
-        base = self.base(op.memref, op)
-        pitch = self.pitch(op.memref) if len(op.indices) > 1 else _only_row(element)
-        end = self.slot(self.unit_ops[holder].upper_bound, op)
-        number = self.new_row(op.result, holder)
-        length = Slot(SlotKind.INTEGER, lanes)
-        self.records.append(
-            RowOp(
-                number, holder, base, index, pitch, length, element,
-                offset=offset, clip=(offset, end), nontemporal=op.is_nontemporal,
-            )
-        )  # fmt: skip
-
-
-def _only_row(element: Attribute) -> Slot:
-    """Return a distance of rows that no row of a memory with one row exceeds."""
-    return Slot(SlotKind.INTEGER, _MOST_ROW_BYTES // element_bytes(element))

@@ -237,9 +237,16 @@ class _Lane:
     def position(self, op: Operation, indices: Sequence[SSAValue]) -> tuple[str, ...]:
         """Return the indices of this lane's element."""
         *outer, last = indices
-        if last is not self.head or self.head in outer:
+        is_shifted = isinstance(last.owner, arith.AddiOp) and self.head in last.owner.operands
+        if (last is not self.head and not is_shifted) or self.head in outer:
             self.extraction.refuse(op, "of the lanes of its mask")
-        return (*self.extraction.indices(op, outer), self.index)
+        index = self.index
+        if is_shifted:
+            index = self.extraction.value(op, last)
+            if self.offset is not None:
+                first, index = index, self.extraction.names.new(last.name_hint or "index")
+                self.statements.append(Compute(index, "index", "addi", (first, self.offset)))
+        return (*self.extraction.indices(op, outer), index)
 
     def check_mask(self, op: Operation, value: SSAValue) -> None:
         mask = value.owner

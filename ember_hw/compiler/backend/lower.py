@@ -83,14 +83,15 @@ def lower(
         A pass refuses the module, or an op has no form in the access unit.
     AssemblyError
         The program doesn't fit the config; the message names op and limit. If it is units that are
-        missing, it is that of the program with every loop that can be offloaded.
+        missing, it is that of the program with every loop that can be offloaded, unless fewer units
+        would do and something else is missing then.
     CheckError
         A pass broke a rule of the IR.
     """
     source = module.clone()
-    first: LimitError | None = None
+    errors: list[LimitError] = []
     for levels, recompute in _plans(opt_level, config, may_leave_loops):
-        if first is not None:
+        if errors:
             module.body.detach_block(module.body.block)
             module.body.add_block(source.clone().body.detach_block(0))
         result = run_pipeline(
@@ -109,13 +110,13 @@ def lower(
                 check(programs, module)
             assemblies = tuple(assemble(program, config) for program in programs)
         except LimitError as error:
-            if first is None and error.limit != "traversal_units":
+            if not errors and error.limit != "traversal_units":
                 raise
-            first = first or error
+            errors.append(error)
             continue
         return Lowered(result, function, programs, assemblies)
-    assert first is not None, "there is a first plan"
-    raise first
+    # Rather a limit that a config can do something about.
+    raise next((error for error in errors if error.limit != "traversal_units"), errors[0])
 
 
 def _programs(

@@ -224,8 +224,8 @@ class RowStreamOp(IRDLOperation):
     """The memory that is read."""
     indices = var_operand_def()
     """One per dimension but the last, each index or stream of index."""
-    length = operand_def(IndexType)
-    """Elements of a row, a host value."""
+    length = operand_def()
+    """Elements of a row: index or stream of index."""
     nontemporal = opt_prop_def(BoolAttr)
     """Whether the data isn't expected to be read again soon; absent means false."""
     result = result_def(StreamType)
@@ -265,6 +265,8 @@ class RowStreamOp(IRDLOperation):
         for index in self.indices:
             if not is_index_or_stream(index.type):
                 reject("type of an index", "index or !slc.stream<index>", index.type)
+        if not is_index_or_stream(self.length.type):
+            reject("type of the length", "index or !slc.stream<index>", self.length.type)
         row = StreamType(row_type(memref_type(self.memref).element_type))
         if self.result.type != row:
             reject("type of the result", f"the row stream {row}", self.result.type)

@@ -46,6 +46,7 @@ from ember_hw.compiler.dialects.slc_streams import (
     FromStreamOp,
     MemStreamOp,
     ToStreamOp,
+    ViewOp,
 )
 from ember_hw.compiler.dialects.stream_types import StreamType, is_index_or_stream, reject
 
@@ -63,6 +64,7 @@ __all__ = [
     "MemStreamOp",
     "StreamType",
     "ToStreamOp",
+    "ViewOp",
     "YieldOp",
 ]
 
@@ -415,6 +417,7 @@ SLC = Dialect(
         CastStreamOp,
         MemStreamOp,
         AluStreamOp,
+        ViewOp,
         ForOp,
         CallbackOp,
         YieldOp,

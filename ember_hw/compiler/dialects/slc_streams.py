@@ -210,6 +210,69 @@ class MemStreamOp(IRDLOperation):
             reject("element of the result stream", f"the memref's element type {expected}", element)
 
 
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """
+    A table in a memory of one dimension, at a place and of a shape that streams give.
+
+    ```mlir
+    %t = slc.view %m at %base rows %n len %d pitch %p
+        : memref<?xf32>[!slc.stream<index>, !slc.stream<index>, !slc.stream<index>, index]
+        to memref<?x?xf32, strided<[?, 1], offset: ?>>
+    ```
+
+    Element [i, k] is `m[base + i * pitch + k]`; `memref.reinterpret_cast` at heads. Streams may
+    read the table as any memory.
+    """
+
+    name = "slc.view"
+
+    source = operand_def(MemRefType)
+    """The memory."""
+    base = operand_def()
+    """Its first element: index or stream of index, as are the others."""
+    rows = operand_def()
+    """Number of rows."""
+    length = operand_def()
+    """Elements of a row."""
+    pitch = operand_def()
+    """Elements between two rows."""
+    result = result_def(MemRefType)
+    """The table, of two dimensions and unit stride in the last."""
+
+    traits = traits_def(Pure())
+
+    assembly_format = (
+        "$source `at` $base `rows` $rows `len` $length `pitch` $pitch attr-dict `:` type($source) "
+        "`[` type($base) `,` type($rows) `,` type($length) `,` type($pitch) `]` `to` type($result)"
+    )
+
+    def __init__(
+        self,
+        source: SSAValue | Operation,
+        base: SSAValue | Operation,
+        rows: SSAValue | Operation,
+        length: SSAValue | Operation,
+        pitch: SSAValue | Operation,
+        result_type: Attribute,
+    ) -> None:
+        super().__init__(operands=[source, base, rows, length, pitch], result_types=[result_type])
+
+    @override
+    def verify_(self) -> None:
+        for operand in (self.base, self.rows, self.length, self.pitch):
+            if not is_index_or_stream(operand.type):
+                reject("type of a view's shape", "index or !slc.stream<index>", operand.type)
+        source, result = memref_type(self.source), memref_type(self.result)
+        if source.get_num_dims() != 1:
+            reject("memory of a view", "a memref of one dimension", source)
+        strides = result.get_strides()
+        if result.get_num_dims() != 2 or strides is None or strides[-1] != 1:
+            reject("view", "a memref of two dimensions with unit stride in the last", result)
+        if result.element_type != source.element_type:
+            reject("element type of a view", f"the memory's {source.element_type}", result)
+
+
 def verify_index_count(memref: MemRefType[Attribute], count: int, *, missing: int = 0) -> None:
     """Raise unless `count` indices fit the memref; its last `missing` dimensions have none."""
     rank = memref.get_num_dims()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.utils import get_dynamic_index_list
@@ -11,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
 from ember_hw.compiler.interpreters.values import (
+    Array,
     element,
     from_array,
     memref_type,
@@ -19,7 +21,7 @@ from ember_hw.compiler.interpreters.values import (
 )
 from ember_hw.errors import CheckError, UnsupportedError
 
-__all__ = ["MEMORY", "load"]
+__all__ = ["MEMORY", "load", "view_of"]
 
 MEMORY = Handlers()
 
@@ -132,6 +134,58 @@ def _copy(op: memref.CopyOp, lowering: Lowering) -> Step:
                 f"not {frame[source].shape}"
             )
         frame[target][...] = frame[source]
+
+    return run
+
+
+def view_of(memory: Array, base: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
+    """
+    Return the array of these sizes and strides that begins at an element of a vector.
+
+    Raises
+    ------
+    CheckError
+        The memory isn't a vector without gaps, or the array would leave it.
+    """
+    if memory.ndim != 1 or (memory.size > 1 and memory.strides[0] != memory.itemsize):
+        raise CheckError(
+            f"memory of a view must be one dimension without gaps, not of shape {memory.shape}"
+        )
+    last = base + sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True))
+    is_legal = min(sizes) >= 0 and min(strides) >= 0 and base >= 0
+    if not is_legal or (0 not in sizes and last >= memory.size):
+        raise CheckError(
+            f"view must lie in the {memory.size} elements of its memory, not at {base} with sizes "
+            f"{tuple(sizes)} and strides {tuple(strides)}"
+        )
+    if 0 in sizes:
+        return np.zeros(sizes, memory.dtype)
+    byte_strides = [stride * memory.itemsize for stride in strides]
+    return np.lib.stride_tricks.as_strided(memory[base:], sizes, byte_strides)
+
+
+@MEMORY.register(memref.ReinterpretCastOp)
+def _reinterpret_cast(op: memref.ReinterpretCastOp, lowering: Lowering) -> Step:
+    array, target = lowering.slot(op.source), lowering.slot(op.result)
+    bases, sizes, strides = (
+        [
+            lowering.slot(item) if isinstance(item, SSAValue) else lowering.constant_slot(item)
+            for item in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)
+        ]
+        for static, dynamic in (
+            (op.static_offsets, op.offsets),
+            (op.static_sizes, op.sizes),
+            (op.static_strides, op.strides),
+        )
+    )
+
+    def run(frame: Frame) -> None:
+        frame[target] = view_of(
+            frame[array],
+            frame[bases[0]],
+            [frame[slot] for slot in sizes],
+            [frame[slot] for slot in strides],
+        )
 
     return run
 

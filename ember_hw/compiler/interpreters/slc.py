@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ember_hw.compiler.dialects import slc
 from ember_hw.compiler.interpreters.arithmetic import divide_signed
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step, run_loop
-from ember_hw.compiler.interpreters.memory import load
+from ember_hw.compiler.interpreters.memory import load, view_of
 from ember_hw.compiler.interpreters.values import as_memref
 
 __all__ = ["SLC"]
@@ -55,6 +55,18 @@ def _cast_stream(op: slc.CastStreamOp, lowering: Lowering) -> None:
 @SLC.register(slc.MemStreamOp)
 def _mem_stream(op: slc.MemStreamOp, lowering: Lowering) -> Step:
     return load(op.name, lowering, op.memref, op.indices, op.result)
+
+
+@SLC.register(slc.ViewOp)
+def _view(op: slc.ViewOp, lowering: Lowering) -> Step:
+    source, target = lowering.slot(op.source), lowering.slot(op.result)
+    base, rows, length, pitch = lowering.slots((op.base, op.rows, op.length, op.pitch))
+
+    def run(frame: Frame) -> None:
+        sizes, strides = [frame[rows], frame[length]], [frame[pitch], 1]
+        frame[target] = view_of(frame[source], frame[base], sizes, strides)
+
+    return run
 
 
 @SLC.register(slc.AluStreamOp)

@@ -10,7 +10,9 @@ from xdsl.dialects import arith, func, math, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.ir_facts import (
+    EXECUTE,
     HOST,
     NOALIAS,
     constant,
@@ -19,13 +21,21 @@ from ember_hw.compiler.transforms.ir_facts import (
     may_alias,
     memref_root,
     refuse,
+    unit_inner_stride,
     value_name,
 )
 from ember_hw.compiler.transforms.violation import describe
 
 _ARITHMETIC = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.DivSIOp)
 _STRUCTURE = (scf.ForOp, scf.IfOp, scf.YieldOp)
-_MEMORY = (memref.LoadOp, memref.StoreOp, memref.DimOp, memref.SubviewOp, memref.CastOp)
+_MEMORY = (
+    memref.LoadOp,
+    memref.StoreOp,
+    memref.DimOp,
+    memref.SubviewOp,
+    memref.CastOp,
+    memref.ReinterpretCastOp,
+)
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,10 @@ class AccessSlice:
     What the access unit runs of one top-level nest.
 
     The slice is closed under operands: host values, induction variables of offloaded loops, add,
-    sub, mul, div on `index`, casts of integers to `index`, and loads of memrefs that the nest
-    doesn't write. A loop is offloaded if its bounds lie in the slice, its step is a positive
-    constant, and it holds a load of the slice at any depth.
+    sub, mul, div on `index`, casts of integers to `index`, tables of two dimensions that a
+    `memref.reinterpret_cast` of such values places in a memory of one, and loads of memrefs that
+    the nest doesn't write. A loop is offloaded if its bounds lie in the slice, its step is a
+    positive constant, and it holds a load of the slice at any depth.
 
     Parameters
     ----------
@@ -197,6 +208,10 @@ class AccessSlice:
         self.ops = {op for op in self.ops if not loop.is_ancestor(op)}
 
     def _is_slice_op(self, op: Operation) -> bool:
+        if EXECUTE in op.attributes:
+            return False
+        if isinstance(op, memref.ReinterpretCastOp):
+            return is_table(op) and all(map(self._in_slice, op.operands))
         if isinstance(op, _ARITHMETIC):
             return isinstance(op.result.type, IndexType) and all(map(self._in_slice, op.operands))
         if isinstance(op, arith.IndexCastOp):
@@ -225,6 +240,16 @@ class AccessSlice:
                 self._alias = self._alias or (op, root, stored)
                 return False
         return True
+
+
+def is_table(view: memref.ReinterpretCastOp) -> bool:
+    """Whether a view is a table of two dimensions, with unit stride, in a memory of one."""
+    type_ = memref_type(view.result)
+    return (
+        memref_type(view.source).get_num_dims() == 1
+        and type_.get_num_dims() == 2
+        and unit_inner_stride(type_)
+    )
 
 
 def _is_loaded(value: SSAValue) -> bool:

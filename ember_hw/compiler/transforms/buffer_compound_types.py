@@ -16,6 +16,7 @@ from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.callbacks import (
     merge_callbacks,
+    read_in,
     replace_by_callback,
     replace_loop,
     to_execute_loop,
@@ -37,6 +38,7 @@ from ember_hw.compiler.transforms.rows import (
     MemStream,
     behind_streams,
     is_row_loop,
+    is_table_length,
     row_loops_first,
 )
 
@@ -49,7 +51,8 @@ class BufferCompoundTypes(ModulePass):
     Let the access unit deliver whole rows instead of their elements or vectors.
 
     Accepts `slcvec` from `simplify-mem-ops`. An innermost loop qualifies, scalar or of vectors, if
-    it stands in a scalar loop, runs from the constant 0 to a host value by steps of 1 element, and
+    it stands in a scalar loop, runs from the constant 0 to a host value (or to the length of the
+    rows of a table whose shape streams give) by steps of 1 element, and
     holds only streams with its induction variable as last index, lane 0 of that variable, and one
     callback that reads these. Its streams then fill row buffers (`slcvec.buf_stream`,
     `slcvec.to_buffer`), and its callback moves behind it: it reads everything once and runs its
@@ -118,7 +121,7 @@ class _RowLoop:
             return "it isn't inside a scalar loop"
         if constant(loop.lower_bound) != 0:
             return "its lower bound isn't the constant 0"
-        if host_value(loop.upper_bound) is None:
+        if host_value(loop.upper_bound) is None and not is_table_length(loop):
             return "its upper bound isn't a host value"
         if constant(loop.step) != self.lanes:
             return "its element step isn't 1"
@@ -172,8 +175,10 @@ class _RowLoop:
 
     def _move(self, callback: slc.CallbackOp, rows: dict[SSAValue, SSAValue]) -> None:
         loop = self.loop
-        bounds = [host_value(v) for v in (loop.lower_bound, loop.upper_bound, loop.step)]
-        lower, upper, step = (bound for bound in bounds if bound is not None)
+        lower, step = host_value(loop.lower_bound), host_value(loop.step)
+        upper = host_value(loop.upper_bound) or read_in(callback, loop.upper_bound)
+        assert lower is not None, "it is 0"
+        assert step is not None, "it is the lanes"
         chunks, reads = to_execute_loop(loop, callback, (lower, upper, step))
         body = chunks.body.block
         position = body.args[0]

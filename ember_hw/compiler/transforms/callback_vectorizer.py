@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, memref, vector
+from xdsl.dialects import arith, func, memref, vector
 from xdsl.dialects.builtin import (
     IndexType,
     ModuleOp,
@@ -30,6 +30,7 @@ from ember_hw.compiler.transforms.lane_ops import (
     NotVectorizableError,
     find_folds,
     is_lane_op,
+    is_shifted,
     lane_form,
 )
 
@@ -129,6 +130,12 @@ class _Callback:
             Rewriter.insert_op(
                 vector.MaskedStoreOp(op.memref, indices, self._mask(here), value), here
             )
+        elif is_shifted(op, self.lane0):
+            first, second = (self.lane0.get(operand, operand) for operand in op.operands)
+            new = arith.AddiOp(first, second)
+            Rewriter.insert_op(new, here)
+            copy_hint(op.results[0], new.result)
+            self.lane0[op.results[0]] = new.result
         elif op in self.folds:
             fold = self.folds[op]
             value = self._vector(fold.value, here)

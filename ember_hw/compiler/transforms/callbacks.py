@@ -62,6 +62,17 @@ def _merge(first: slc.CallbackOp, second: slc.CallbackOp) -> slc.CallbackOp:
     return merged
 
 
+def read_in(callback: slc.CallbackOp, stream: SSAValue) -> SSAValue:
+    """Return the head of a stream as a callback reads it at its start, from now on if not yet."""
+    for op in callback.body.block.ops:
+        if isinstance(op, slc.FromStreamOp) and op.stream is stream:
+            return op.value
+    read = slc.FromStreamOp(stream)
+    copy_hint(stream, read.value)
+    Rewriter.insert_op(read, InsertPoint.at_start(callback.body.block))
+    return read.value
+
+
 def replace_callback(callback: slc.CallbackOp, kept: Sequence[SSAValue]) -> slc.CallbackOp:
     """Put a callback with only these of its results in a callback's place."""
     yielded: dict[SSAValue, SSAValue] = dict(zip(callback.res, callback.yielded, strict=True))

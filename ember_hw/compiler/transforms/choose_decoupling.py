@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc
 from ember_hw.compiler.transforms.access_slice import AccessSlice, top_level_nests
-from ember_hw.compiler.transforms.ir_facts import OFFLOAD, functions
+from ember_hw.compiler.transforms.ir_facts import EXECUTE, OFFLOAD, functions
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class _Nest:
         for loop in self.offloaded:
             loop.attributes[OFFLOAD] = UnitAttr()
             self._regroup(loop.body.block)
+        for op in self.access.root.walk():
+            op.attributes.pop(EXECUTE, None)
 
     def _regroup(self, block: Block) -> None:
         """Order a body: slice ops, callbacks and inner loops in program order, the yield."""

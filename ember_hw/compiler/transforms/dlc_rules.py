@@ -18,6 +18,7 @@ _STREAM_OPS = (
     slc.CastStreamOp,
     slc.MemStreamOp,
     slc.AluStreamOp,
+    slc.ViewOp,
     slcvec.MemStreamOp,
     slcvec.BroadcastOp,
     slcvec.ExtractOp,

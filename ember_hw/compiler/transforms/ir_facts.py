@@ -29,12 +29,16 @@ from ember_hw.errors import CompileError
 NOALIAS = "ember.noalias"
 #: Attribute of a function: the symbols of its arguments, in order.
 ARGUMENT_NAMES = "ember.args"
+#: Attribute of an index op that the execute side runs, wherever its operands come from.
+EXECUTE = "ember.execute"
 #: Attribute of an `scf.for` that becomes a loop of the access unit.
 OFFLOAD = "ember.offload"
 #: Attribute of a top-level `scf.for` that the host runs.
 HOST = "ember.host"
 #: String attribute of a loop that a pass left as it was: why.
 REMARK = "ember.remark"
+
+_VIEWS = (memref.SubviewOp, memref.CastOp, memref.ReinterpretCastOp, slc.ViewOp)
 
 AnyConstant: TypeAlias = IntegerAttr | DenseIntOrFPElementsAttr
 
@@ -144,7 +148,7 @@ def nest_root(loop: Operation) -> Operation:
 
 def memref_root(value: SSAValue) -> SSAValue:
     """Trace views to the memref they look into."""
-    while isinstance(value.owner, memref.SubviewOp | memref.CastOp | memref.ReinterpretCastOp):
+    while isinstance(value.owner, _VIEWS):
         value = value.owner.operands[0]
     return value
 

@@ -45,11 +45,12 @@ class KeepInvariantRows(ModulePass):
 
 def _outermost_loop(buffer: slcvec.BufStreamOp) -> slc.ForOp | None:
     """Return the outermost loop in which the row stays the same; None if there is none."""
-    indices = row_source(buffer.result).indices[:-1]
+    source = row_source(buffer.result)
+    places = [source.memref, *source.indices[:-1]]
     found: slc.ForOp | None = None
     loop = buffer.parent_op()
     while isinstance(loop, slc.ForOp) and not isinstance(loop.parent_op(), func.FuncOp):
-        if any(is_inside(index, loop) for index in indices):
+        if any(is_inside(place, loop) for place in places):
             break
         found = loop
         loop = loop.parent_op()

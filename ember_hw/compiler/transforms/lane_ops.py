@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func, math, memref
-from xdsl.dialects.builtin import VectorType, i1
+from xdsl.dialects.builtin import IndexType, VectorType, i1
 from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.dialects import slc, slcvec
@@ -147,6 +147,15 @@ def find_folds(loop: slc.ForOp | slcvec.ForOp, callback: slc.CallbackOp) -> dict
     return folds
 
 
+def is_shifted(op: Operation, induction: Container[SSAValue]) -> bool:
+    """Whether the op adds a value that stays the same to the induction variable."""
+    return (
+        isinstance(op, arith.AddiOp)
+        and isinstance(op.result.type, IndexType)
+        and (op.lhs in induction) != (op.rhs in induction)
+    )
+
+
 @dataclass
 class CallbackPlan:
     """
@@ -194,6 +203,8 @@ class CallbackPlan:
             elif isinstance(op, memref.LoadOp):
                 if self._is_lane_access(op, op.indices, op.memref):
                     self.lanes.add(op.res)
+            elif is_shifted(op, self.induction) and not self.lanes.intersection(op.operands):
+                self.induction.add(op.results[0])
             elif any(operand in self.induction for operand in op.operands):
                 raise NotVectorizableError(f"{op.name!r} computes with the induction variable")
             elif any(operand in self.lanes for operand in op.operands):

@@ -36,8 +36,9 @@ class RecomputeIndices(ModulePass):
 
     Accepts `dlc` from `slc-to-dlc`. An operand that is a sum, difference, product or quotient needs
     an ALU of the access unit, which has few. It is replaced by the streams that it is computed
-    from, and its case computes it, if these are not more operands than before: a row number times
-    the rows of a block, for instance. Streams that nothing reads are erased, loads among them.
+    from, and its case computes it, if these are not more operands than before (a row number times
+    the rows of a block, for instance), or if the access unit can't: it doesn't divide. Streams that
+    nothing reads are erased, loads among them.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class _Nest:
             if not isinstance(register.value.owner, slc.AluStreamOp):
                 continue
             missing = [leaf for leaf in _leaves(register.value) if leaf not in popped]
-            if len(missing) > 1 and not self.eager:
+            if len(missing) > 1 and not self.eager and not _has_quotient(register.value):
                 continue
             for leaf in missing:
                 extra = dlc.RegisterOperandOp(register.tu, register.event.data, leaf)
@@ -129,6 +130,14 @@ def _leaves(stream: SSAValue) -> list[SSAValue]:
     if not isinstance(alu, slc.AluStreamOp):
         return [stream]
     return list(dict.fromkeys([*_leaves(alu.lhs), *_leaves(alu.rhs)]))
+
+
+def _has_quotient(stream: SSAValue) -> bool:
+    """Whether an index needs a division, which the access unit doesn't do."""
+    alu = stream.owner
+    return isinstance(alu, slc.AluStreamOp) and (
+        alu.alu_op.data is slc.AluKind.DIV or any(map(_has_quotient, alu.operands))
+    )
 
 
 def _compute(stream: SSAValue, popped: dict[SSAValue, SSAValue], made: list[Operation]) -> SSAValue:

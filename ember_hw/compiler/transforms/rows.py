@@ -20,6 +20,15 @@ def is_row_loop(op: Operation) -> bool:
     )
 
 
+def is_table_length(loop: slc.ForOp | slcvec.ForOp) -> bool:
+    """Whether the loop ends where the rows of a table do whose shape streams give."""
+    return any(
+        isinstance(op.memref.owner, slc.ViewOp) and op.memref.owner.length is loop.upper_bound
+        for op in loop.body.block.ops
+        if isinstance(op, MemStream)
+    )
+
+
 def row_loops_first(block: Block) -> None:
     """Move the loops that fill row buffers in front of the body's callbacks and other loops."""
     kinds = (slc.ForOp, slcvec.ForOp, slc.CallbackOp)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
+from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -18,6 +19,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     OFFLOAD,
     copy_hint,
     functions,
+    index_constant,
     is_host,
     refuse,
     value_name,
@@ -140,6 +142,11 @@ class _Nest:
             new = slc.AluStreamOp(_ALU[type(op)], lhs, rhs)
         elif isinstance(op, arith.IndexCastOp) and isinstance(op.result.type, IndexType):
             new = slc.CastStreamOp(self._stream(op.input, op))
+        elif isinstance(op, memref.ReinterpretCastOp):
+            new = self._view(op)
+            copy_hint(op.result, new.result)
+            op.result.replace_all_uses_with(new.result)
+            return new
         elif isinstance(op, memref.LoadOp):
             hint = bool(op.nontemporal)
             indices = [self._stream(index, op) for index in op.indices]
@@ -149,6 +156,30 @@ class _Nest:
             refuse(op, "op outside a callback", rule, repr(op.name))
         self._define(op.results[0], new.results[0])
         return new
+
+    def _view(self, op: memref.ReinterpretCastOp) -> slc.ViewOp:
+        """Return a table of the access slice as a view at streams."""
+        shape = [
+            get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)
+            for static, dynamic in (
+                (op.static_offsets, op.offsets),
+                (op.static_sizes, op.sizes),
+                (op.static_strides, op.strides),
+            )
+        ]
+        (base,), (rows, length), (pitch, _) = (
+            [
+                self._stream(item, op) if isinstance(item, SSAValue) else self._constant(op, item)
+                for item in items
+            ]
+            for items in shape
+        )
+        return slc.ViewOp(op.source, base, rows, length, pitch, op.result.type)
+
+    def _constant(self, op: Operation, number: int) -> SSAValue:
+        function = self.root.parent_op()
+        assert isinstance(function, func.FuncOp)
+        return self._stream(index_constant(function, number), op)
 
     def _execute_values(self, block: Block, values: Iterable[SSAValue]) -> list[SSAValue]:
         """Return what is carried; a callback at the block's end reads the streams among it."""

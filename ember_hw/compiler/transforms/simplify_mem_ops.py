@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
+from ember_hw.compiler.transforms.callbacks import read_in
 from ember_hw.compiler.transforms.ir_facts import (
     constant,
     copy_hint,
@@ -30,8 +31,9 @@ class SimplifyMemOps(ModulePass):
     Let callbacks of vector loops read one index instead of the induction and mask vectors.
 
     Accepts `slcvec` from `callback-vectorizer`. Where a callback uses the induction vector only for
-    its lane 0, it reads the scalar stream `slcvec.extract %iv[0]`; where the loop's bounds are host
-    values, the mask is recomputed from that index by `slcvec.mask` (element step = step / lanes).
+    its lane 0, it reads the scalar stream `slcvec.extract %iv[0]`; where the loop's lower bound is
+    a host value, the mask is recomputed from that index by `slcvec.mask` (element step = step /
+    lanes), and from the upper bound, which the callback reads if it is a stream.
     Reads and `slcvec.vec_indvar`s that nothing uses any more are erased.
 
     What is loaded, stored and computed stays the same. Running the pass twice is running it once.
@@ -89,21 +91,14 @@ class _Loop:
     def _mask(self, callback: slc.CallbackOp, read: slc.FromStreamOp) -> None:
         """Recompute the mask on the execute side, if the bounds are known there."""
         loop = self.loop
-        lower, upper, step = (
-            host_value(v) for v in (loop.lower_bound, loop.upper_bound, loop.step)
-        )
+        lower, step = host_value(loop.lower_bound), host_value(loop.step)
         width = constant(loop.step)
-        if (
-            lower is None
-            or upper is None
-            or step is None
-            or width is None
-            or not is_all_true(loop.in_mask)
-        ):
+        if lower is None or step is None or width is None or not is_all_true(loop.in_mask):
             return
         if width % loop.lanes:
             refuse(loop, "step of the vector loop", f"a multiple of its {loop.lanes} lanes", width)
         element_step = index_constant(self.function, width // loop.lanes)
+        upper = host_value(loop.upper_bound) or read_in(callback, loop.upper_bound)
         lane0 = self._lane0(callback, read)
         mask = slcvec.MaskOp(lane0, lower, upper, element_step, loop.lanes)
         copy_hint(read.value, mask.result)

@@ -30,6 +30,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     functions,
     host_value,
     index_constant,
+    is_host,
     is_inside,
     zero_vector,
 )
@@ -103,7 +104,11 @@ class _Loop:
         for stream in self.streams:
             if isinstance(stream, slc.MemStreamOp) and not all(map(_is_regular, stream.indices)):
                 return False
+        memories = [stream.memref for stream in self.streams if isinstance(stream, slc.MemStreamOp)]
         varying = [row for row in self.rows if self._varies(row)]
+        memories += [self.rows[row].memref for row in varying]
+        if not all(map(is_host, memories)):
+            return False
         for row in varying:
             if not all(map(_is_regular, self.rows[row].indices[:-1])) or not self._is_direct(row):
                 return False

@@ -1,7 +1,7 @@
 """
 `slc-to-dlc`: one program in two halves, an access program and the cases of the execute side.
 
-This is the text of an EmbeddingBag sum, whose regular forms `backend/kernels.py` recognises. `%b`
+This is the text of an EmbeddingBag sum, which `backend/extract_code.py` reads. `%b`
 is `dlc.pop_operand` or, at level 3, `dlc.get_var`. Constants and dims (`%c0`, `%D`, `%zeros`)
 stand at function level.
 
@@ -84,7 +84,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     is_host,
     refuse,
 )
-from ember_hw.compiler.transforms.rows import is_row_loop
+from ember_hw.compiler.transforms.rows import is_row_loop, is_table_length
 from ember_hw.compiler.transforms.scf_to_slc import read_order
 
 
@@ -169,6 +169,10 @@ class _Nest:
             refuse(user, "operand of the access program", rule, f"one of type {value.type}")
         return value
 
+    def _memory(self, memory: SSAValue) -> SSAValue:
+        """Return the access program's form of a memory: itself, or a table that is a view."""
+        return self.streams.get(memory, memory)
+
     def _loop(self, loop: slc.ForOp | slcvec.ForOp, parent: int | None) -> SSAValue:
         """Add the unit of a loop, its streams and what is below it; the unit."""
         if loop.init_args:
@@ -233,7 +237,13 @@ class _Nest:
             new = slc.CastStreamOp(self._map(op.stream, op))
         elif isinstance(op, slc.MemStreamOp):
             indices = [self._map(index, op) for index in op.indices]
-            new = slc.MemStreamOp(op.memref, indices, nontemporal=op.is_nontemporal)
+            memory = self._memory(op.memref)
+            new = slc.MemStreamOp(memory, indices, nontemporal=op.is_nontemporal)
+        elif isinstance(op, slc.ViewOp):
+            base, rows, length, pitch = (
+                self._map(value, op) for value in (op.base, op.rows, op.length, op.pitch)
+            )
+            new = slc.ViewOp(op.source, base, rows, length, pitch, op.result.type)
         elif isinstance(op, slcvec.MemStreamOp):
             new = self._vector_stream(op)
         elif isinstance(op, slcvec.ExtractOp) and _is_lane0_of_loop(op):
@@ -261,15 +271,19 @@ class _Nest:
                 op.indices[-1].type,
             )
         indices = [self._map(index, op) for index in op.indices]
-        return slcvec.MemStreamOp(op.memref, indices, loop.lanes, nontemporal=op.is_nontemporal)
+        memory = self._memory(op.memref)
+        return slcvec.MemStreamOp(memory, indices, loop.lanes, nontemporal=op.is_nontemporal)
 
     def _rows(self, loop: slc.ForOp | slcvec.ForOp) -> None:
         """Add the row streams of a loop that fills buffers."""
         if isinstance(loop, slcvec.ForOp):
             _check_vector_loop(loop)
         length = host_value(loop.upper_bound)
+        if length is None and is_table_length(loop):
+            length = self._map(loop.upper_bound, loop)
         if length is None:
-            refuse(loop, "length of a row", "a host value", f"one of type {loop.upper_bound.type}")
+            rule = "a host value or that of a table whose shape is loaded"
+            refuse(loop, "length of a row", rule, f"one of type {loop.upper_bound.type}")
         for op in loop.body.block.ops:
             if isinstance(op, slc.MemStreamOp | slcvec.MemStreamOp | slc.YieldOp | slcvec.YieldOp):
                 continue
@@ -280,7 +294,8 @@ class _Nest:
                 refuse(op, "op of a loop that fills rows", rule, repr(op.name))
             source = op.stream.owner
             indices = [self._map(index, source) for index in source.indices[:-1]]
-            row = dlc.RowStreamOp(source.memref, indices, length, nontemporal=source.is_nontemporal)
+            memory = self._memory(source.memref)
+            row = dlc.RowStreamOp(memory, indices, length, nontemporal=source.is_nontemporal)
             self._append(row)
             copy_hint(op.buffer, row.result)
             self.streams[op.buffer] = row.result

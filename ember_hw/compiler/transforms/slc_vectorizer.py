@@ -33,6 +33,7 @@ from ember_hw.compiler.transforms.ir_facts import (
     value_name,
 )
 from ember_hw.compiler.transforms.lane_ops import CallbackPlan, NotVectorizableError, find_folds
+from ember_hw.compiler.transforms.rows import is_table_length
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,10 @@ def _check(loop: slc.ForOp, alignment: int) -> None:
     if not isinstance(loop.lower_bound.type, slc.StreamType):
         raise NotVectorizableError("its bounds aren't streams")
     vectors: set[SSAValue] = {loop.induction_variable}
-    if host_value(loop.lower_bound) is None or host_value(loop.upper_bound) is None:
-        raise NotVectorizableError("its bounds aren't known to the host")
+    if host_value(loop.lower_bound) is None:
+        raise NotVectorizableError("its lower bound isn't known to the host")
+    if host_value(loop.upper_bound) is None and not is_table_length(loop):
+        raise NotVectorizableError("its upper bound isn't known to the host")
     for use in loop.induction_variable.uses:
         user = use.operation
         if isinstance(user, slc.FromStreamOp):

@@ -240,7 +240,7 @@ func.func @f(%n: index, %x: memref<?xf32>, %t: memref<?x?xf32>, %y: memref<?xf32
   }
   func.return
 }
-// CHECK: error: length of a row must be a host value, not one of type !slc.stream<index> (op 'slcvec.for' in function 'f')
+// CHECK: error: length of a row must be a host value or that of a table whose shape is loaded, not one of type !slc.stream<index> (op 'slcvec.for' in function 'f')
 
 // -----
 

@@ -29,7 +29,7 @@ func.func @f(%n: index, %x: memref<?xf32>, %o: memref<?xindex>, %y: memref<?xf32
   }
   func.return
 }
-// CHECK: {ember.remark = "not vectorised: its bounds aren't known to the host"}
+// CHECK: {ember.remark = "not vectorised: its upper bound isn't known to the host"}
 
 // -----
 
