@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def find_example(module: ModuleOp, tables: Mapping[str, NDArray[Any]], seed: int
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     for example in _examples(function, tables, seed):
         try:
-            interpret(module, function.sym_name.data, list(copied(example).values()))
+            interpret(module, function.sym_name.data, list(copied(example, tables).values()))
         except (IndexError, ZeroDivisionError):
             continue
         return example
@@ -54,10 +54,10 @@ def find_example(module: ModuleOp, tables: Mapping[str, NDArray[Any]], seed: int
     )
 
 
-def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with arrays of their own, which a run may write."""
+def copied(arguments: Mapping[str, Any], shared: Collection[str] = ()) -> dict[str, Any]:
+    """Return arguments with arrays of their own, which a run may write, but those shared."""
     return {
-        symbol: value.copy() if isinstance(value, np.ndarray) else value
+        symbol: value.copy() if isinstance(value, np.ndarray) and symbol not in shared else value
         for symbol, value in arguments.items()
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -42,6 +42,8 @@ class LevelCheck:
         A value of each argument by symbol, in their order; copied for each run.
     reference : mapping of str to array, optional
         What arrays must hold in the end, by symbol; by default what scf leaves.
+    tables : collection of str
+        Symbols of arrays that are only read, and not copied.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class LevelCheck:
         module: ModuleOp,
         arguments: Mapping[str, Any],
         reference: Mapping[str, NDArray[Any]] | None = None,
+        tables: Collection[str] = (),
     ) -> None:
         (function,) = (op for op in module.ops if isinstance(op, FuncOp))
         self.function = function.sym_name.data
         self.arguments = dict(arguments)
         self._source = "scf" if reference is None else "the exact reference"
-        self.expected = copied(arguments)
+        self._tables = frozenset(tables)
+        self.expected = self._copied()
         if reference is None:
             interpret(module, self.function, list(self.expected.values()))
         else:
@@ -70,7 +74,7 @@ class LevelCheck:
         CheckError
             An argument ends up with other bits than it should, NaN aside.
         """
-        found = copied(self.arguments)
+        found = self._copied()
         interpret(module, self.function, list(found.values()), schedule=Schedule.LOCKSTEP)
         self._compare(f"IR after {name!r}", found)
 
@@ -83,7 +87,7 @@ class LevelCheck:
         CheckError
             As `check`.
         """
-        found = copied(self.arguments)
+        found = self._copied()
         environment = dict(_environment(found))
         values = list(found.values())
         schedule = Schedule.LOCKSTEP
@@ -99,14 +103,17 @@ class LevelCheck:
         CheckError
             As `check`.
         """
-        found = copied(self.arguments)
+        found = self._copied()
         environment = dict(_environment(found))
         run_microcode(assemblies, module, self.function, list(found.values()), environment)
         self._compare("microcode", found)
 
+    def _copied(self) -> dict[str, Any]:
+        return copied(self.arguments, self._tables)
+
     def _compare(self, what: str, found: Mapping[str, Any]) -> None:
         for symbol, array in found.items():
-            if not isinstance(array, np.ndarray):
+            if not isinstance(array, np.ndarray) or symbol in self._tables:
                 continue
             array = cast("NDArray[Any]", array)
             expected = self.expected[symbol]
@@ -146,10 +153,11 @@ def check_of(
         return LevelCheck(module, arguments, reference)
     tables = spec.tables()
     if example_inputs is None:
-        return LevelCheck(module, find_example(module, tables, SEED))
+        return LevelCheck(module, find_example(module, tables, SEED), tables=tables)
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     given = {**example_inputs, **tables}
-    return LevelCheck(module, {name: given[name] for name in argument_symbols(function).values()})
+    arguments = {name: given[name] for name in argument_symbols(function).values()}
+    return LevelCheck(module, arguments, tables=tables)
 
 
 def _environment(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
