@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -199,6 +199,19 @@ def test_unknown_backend_is_refused() -> None:
     message = "backend must be one of interpreter, verilator, not 'gpu'"
     with pytest.raises(ValueError, match=f"^{message}$"):
         open_device("gpu")
+
+
+def test_unknown_engine_is_refused() -> None:
+    message = "engine must be one of auto, c, numpy, not 'gpu'"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        open_device("interpreter", engine=cast(Any, "gpu"))
+
+
+@pytest.mark.parametrize("engine", ["c", "numpy"])
+def test_report_names_what_ran_the_execute_side(engine: Any) -> None:
+    with open_device("interpreter", engine=engine) as device:
+        assert bit_equal(device.run(bag_program(TABLE), INPUTS), POOLED)
+        assert device.report.engine == engine
 
 
 @pytest.mark.parametrize(

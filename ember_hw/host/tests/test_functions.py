@@ -73,6 +73,44 @@ def test_interpreter_agrees_with_scf(interpreter: Device, kernel: Kernel, opt_le
     check(interpreter, kernel, opt_level)
 
 
+#: The second nest gathers at the numbers that the first one stores, and counts them in place.
+CHAIN = """
+func.func @chain(%a: memref<?xindex>, %b: memref<?xindex>, %x: memref<?x?xf32>,
+                 %y: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %D = memref.dim %x, %c1 : memref<?x?xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %r = memref.load %a[%i] : memref<?xindex>
+    %q = arith.addi %r, %c1 : index
+    memref.store %q, %b[%i] : memref<?xindex>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %r = memref.load %b[%i] : memref<?xindex>
+    scf.for %d = %c0 to %D step %c1 {
+      %v = memref.load %x[%r, %d] : memref<?x?xf32>
+      memref.store %v, %y[%i, %d] : memref<?x?xf32>
+    }
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_a_nest_reads_what_the_one_before_wrote(interpreter: Device, opt_level: int) -> None:
+    program = compile_function(CHAIN, opt_level=opt_level, config=WIDE)
+    x = np.arange(21, dtype=np.float32).reshape(3, 7)
+    inputs = {"a": np.array([1, 0, -1]), "b": np.full(3, 99), "x": x, "y": 0 * x, "n": 3}
+    b, y = interpreter.run(program, inputs)
+    assert b.tolist() == [2, 1, 0]
+    assert y.tolist() == x[::-1].tolist()
+    report = interpreter.report
+    assert [nest.name for nest in report.nests] == ["chain_0", "chain_1"]
+    assert sum(nest.bundles for nest in report.nests) == report.bundles
+    assert f"nest chain_1            {report.nests[1].bundles} bundles, " in str(report)
+
+
 @pytest.mark.verilator
 @pytest.mark.timeout(900)  # builds the model
 @pytest.mark.parametrize("opt_level", OPT_LEVELS)

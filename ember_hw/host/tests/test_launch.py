@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ember_hw.compiler.backend.execute_code import ExecuteCode, Extent, Memory
 from ember_hw.compiler.program import Argument, Program
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings.embedding_bag import request
@@ -30,6 +31,29 @@ def test_argument_that_no_lookup_provides_is_refused(argument: Argument) -> None
         "not 'psw'"
     )
     with pytest.raises(ProgramError, match=f"^{re.escape(message)}$"):
+        launch_of(program)
+
+
+@pytest.mark.parametrize("extent", [3, "rows"])
+def test_scratch_memory_is_made_for_each_run(extent: int | str) -> None:
+    scratch = Argument("scratch", "memref<?x2xi32>", "scratch", (extent, 2))
+    program = bag_program(TABLE)
+    rows = Extent("rows", "idx", 0)
+    program = replace(
+        program,
+        arguments=(*program.arguments, scratch),
+        host_code=ExecuteCode((Memory("idx", "i64", 1),), entry=(rows,)),
+    )
+    run = LoadedProgram(program).prepare(request(program, (INDICES, OFFSETS)))
+    assert (run.arrays["scratch"].shape, run.arrays["scratch"].dtype) == ((3, 2), np.int32)
+
+
+def test_extents_of_scratch_memory_need_host_code() -> None:
+    scratch = Argument("scratch", "memref<?xf32>", "scratch", ("count",))
+    program = bag_program(TABLE)
+    program = replace(program, arguments=(*program.arguments, scratch))
+    message = "host code of program 'bag' must define 'count', and it has none"
+    with pytest.raises(ProgramError, match=f"^{message}$"):
         launch_of(program)
 
 
