@@ -178,7 +178,12 @@ class BatchValues:
                     continue
                 moments.append(self.moments(case, position))
                 is_set = isinstance(write, SetVariable)
-                value: Values = self.value(case, write.value) if is_set else write.amount
+                value: Values
+                value = (
+                    self.value(case, write.value)
+                    if isinstance(write, SetVariable)
+                    else write.amount
+                )
                 values.append(np.broadcast_to(np.asarray(value, dtype), tokens.times.shape))
                 sets.append(np.full(tokens.times.shape, is_set))
         if not moments:

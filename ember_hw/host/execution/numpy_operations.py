@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ember_hw.compiler.float_math import exp, fused_multiply_add
 
