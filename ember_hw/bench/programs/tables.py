@@ -78,6 +78,47 @@ def tables_of_one_bag(seed: int = 1, *, row_bytes: int = 128, count: int = 1000)
     return tables(seed, row_bytes=row_bytes, count=count, bags=1, longest=16)
 
 
+def tables_in_a_row(
+    first_rows: NDArray[Any],
+    offsets: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    table: NDArray[np.float32],
+) -> Task:
+    """Return tables that lie one behind the other.
+
+    Parameters
+    ----------
+    first_rows : int (T,)
+        Where each begins in `table`. The program knows one number of rows, that of the longest.
+    offsets : int32 (T B + 1,)
+        Of the bags of all tables, table by table.
+    indices : int32 (L,)
+        Rows, counted in each table from 0.
+    table : float32 (R, D)
+        The rows of all of them, each a multiple of 64 bytes.
+    """
+    count, row_bytes = len(first_rows), 4 * table.shape[1]
+    bags = (len(offsets) - 1) // count
+    distances = (first_rows * (row_bytes // TABLE_UNIT_BYTES)).astype(np.int32)
+    recorder = Recorder()
+    for number, first in enumerate(first_rows):
+        for bag in range(bags):
+            _bag(recorder, _rows_of(table[first:], offsets, indices, number * bags + bag), 2)
+    recorder.end()
+    rows = int(np.diff(first_rows, append=len(table)).max())
+    pitch = row_bytes // 4
+    return Task(
+        name="tables",
+        text=program_text("tables"),
+        needs={"traversal_units": 3},
+        arrays={"distance": distances, "off": offsets, "idx": indices, "tables": table.reshape(-1)},
+        values={"T": count, "B": bags, "R": rows, "pitch": pitch, "D": pitch},
+        expected=recorder.delivery(),
+        index_bytes=distances.nbytes + offsets.nbytes + indices.nbytes,
+        params={"row_bytes": row_bytes, "tables": count, "bags": bags, "index_bytes": 4},
+    )
+
+
 def tables_of_shapes(
     seed: int = 1,
     *,

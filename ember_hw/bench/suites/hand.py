@@ -1,0 +1,145 @@
+"""Generated programs against hand-written ones: cycles on the same unit, memory and sink.
+
+The hand-written programs are those of `ember_hw.bench.programs`. The generated ones are made of scf
+text at opt level 3, `ember_hw.bench.workloads`. Both deliver the same rows in the same order, which
+is checked byte by byte; what else they tell the execute side may differ. The value is the cycles of
+the generated program from start to end, the reference those of the hand-written one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from ember_hw.bench.registry import Job
+from ember_hw.bench.result import Row
+from ember_hw.bench.simulated import Delivery, Simulator
+from ember_hw.bench.workloads.case import Case
+from ember_hw.bench.workloads.cases import LATENCY_CYCLES, SINKS, cases, unit_of
+from ember_hw.bench.workloads.generated import generate
+from ember_hw.sim.options import IdealMemory
+
+#: Least ratio of each workload, and of the geometric mean of all.
+BAR, GEOMEAN_BAR = 0.98, 1.0
+#: The paper's worst and mean. Ref: Ember, CGO 2026.
+PUBLISHED = {"published_worst": 0.952, "published_geomean": 0.981}
+#: A run is bound by memory where its port carries something in so many of the cycles.
+BUSY = 0.9
+NOT_MEMORY_BOUND = 5
+_OPT_LEVEL = 3
+_WIDTH_BITS = 512
+
+
+def run(job: Job) -> Iterator[Row]:
+    """Measure every case on every sink, then the means."""
+    makers = cases(job.quick)
+    wanted = {name: [sink for sink in SINKS if job.wants(f"{name}/{sink}")] for name in makers}
+    names = [name for name, sinks in wanted.items() if sinks]
+    if not names:
+        return
+    ratios: dict[str, dict[str, float]] = {sink: {} for sink in SINKS}
+    busy: dict[str, dict[str, float]] = {sink: {} for sink in SINKS}
+    job.watcher("hand: opening the simulated unit")
+    with ExitStack() as stack:
+        simulators = {
+            sink: stack.enter_context(
+                Simulator(
+                    unit_of(_WIDTH_BITS),
+                    memory=IdealMemory(latency_cycles=LATENCY_CYCLES),
+                    sink=sink,
+                    optimise=not job.quick,
+                    progress=job.watcher.detail,
+                )
+            )
+            for sink in SINKS
+        }
+        job.watcher(f"hand: {len(names)} workloads")
+        for done, name in enumerate(names):
+            job.watcher.detail(name)
+            case = makers[name](job.seed)
+            for sink in wanted[name]:
+                row, share = measure(case, simulators[sink])
+                assert row.ratio is not None
+                ratios[sink][name], busy[sink][name] = row.ratio, share
+                yield row
+            job.watcher.reached(done + 1, len(names), None)
+    for sink in SINKS:
+        if ratios[sink]:
+            yield mean_row(sink, ratios[sink])
+    if len(names) == len(makers):
+        yield bound_row(busy)
+
+
+def measure(case: Case, simulator: Simulator) -> tuple[Row, float]:
+    """Run both programs of a case; return the row, and how busy the generated one's port was.
+
+    Raises
+    ------
+    DeviceError
+        What came isn't right.
+    """
+    hand = simulator.run(case.task)
+    (workload,) = generate(case, _OPT_LEVEL, simulator.config).workloads()
+    generated = simulator.run(workload)
+    share = port_share(generated)
+    row = Row(
+        workload=f"{case.name}/{simulator.sink}",
+        metric="cycles, generated",
+        value=generated.cycles,
+        unit="cycles",
+        params={
+            **case.params,
+            "family": case.family,
+            "memory": simulator.memory,
+            "sink": simulator.sink,
+            "bus_bytes": simulator.config.bus_bytes,
+            "memory_port_busy": share,
+            "bundles": generated.facts["bundles"],
+            "hand_bundles": hand.facts["bundles"],
+            "row_beats": generated.facts["row_beats"],
+        },
+        reference_name="hand-written",
+        reference=hand.cycles,
+        is_smaller_better=True,
+        bar=BAR,
+    )
+    return row, share
+
+
+def port_share(delivery: Delivery) -> float:
+    """Return the share of a run's cycles in which the memory port carried a beat."""
+    facts = delivery.facts
+    return (facts["row_beats"] + facts["index_beats"]) / delivery.cycles
+
+
+def mean_row(sink: str, ratios: Mapping[str, float]) -> Row:
+    """Return the geometric mean of the ratios on one sink."""
+    mean = math.exp(math.fsum(map(math.log, ratios.values())) / len(ratios))
+    params: dict[str, Any] = {"workloads": len(ratios), "worst": min(ratios.values()), **PUBLISHED}
+    return Row(
+        workload=f"geomean/{sink}",
+        metric="hand-written over generated cycles",
+        value=mean,
+        unit="1",
+        params=params,
+        reference_name="hand-written",
+        reference=1.0,
+        bar=GEOMEAN_BAR,
+    )
+
+
+def bound_row(busy: Mapping[str, Mapping[str, float]]) -> Row:
+    """Return how many workloads something else than memory bounds on the core-like sink."""
+    free = [name for name, share in busy[SINKS[-1]].items() if share < BUSY]
+    return Row(
+        workload="all",
+        metric="workloads not bound by memory",
+        value=len(free),
+        unit="1",
+        params={"busy": BUSY, "sink": SINKS[-1], "workloads": len(busy[SINKS[-1]])},
+        reference_name="at least",
+        reference=NOT_MEMORY_BOUND,
+        bar=1.0,
+    )
