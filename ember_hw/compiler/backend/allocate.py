@@ -22,7 +22,7 @@ from ember_hw.compiler.dialects.au import (
     SlotKind,
     TuOp,
 )
-from ember_hw.compiler.dialects.stream_types import head_type
+from ember_hw.compiler.dialects.stream_types import head_type, hints_of
 from ember_hw.compiler.transforms.ir_facts import (
     constant,
     refuse,
@@ -279,7 +279,7 @@ class _Allocation(RowNames):
         self.records.append(
             MemOp(
                 number, holder, base, index, element, scale=scale, offset=offset,
-                constant=constant_part, nontemporal=op.is_nontemporal,
+                constant=constant_part, **hints_of(op),
             )
         )  # fmt: skip
 

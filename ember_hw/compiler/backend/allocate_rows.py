@@ -22,7 +22,12 @@ from ember_hw.compiler.dialects.au import (
     SlotKind,
 )
 from ember_hw.compiler.dialects.au_program import element_bytes
-from ember_hw.compiler.dialects.stream_types import head_type, memref_type, vector_shape
+from ember_hw.compiler.dialects.stream_types import (
+    head_type,
+    hints_of,
+    memref_type,
+    vector_shape,
+)
 from ember_hw.compiler.transforms.ir_facts import constant, refuse
 
 #: More than the length of a row can be, a multiple of every bus, and less than a pitch can be.
@@ -94,9 +99,7 @@ class RowNames(PhysicalNames):
         pitch = self.pitch(op.memref) if op.indices else _only_row(element)
         number = self.new_row(op.result, holder)
         self.records.append(
-            RowOp(
-                number, holder, base, index, pitch, length, element, nontemporal=op.is_nontemporal
-            )
+            RowOp(number, holder, base, index, pitch, length, element, **hints_of(op))
         )
 
     def table_row(self, op: dlc.RowStreamOp, view: slc.ViewOp) -> None:
@@ -113,7 +116,7 @@ class RowNames(PhysicalNames):
             RowOp(
                 number, holder, base, self.slot(op.indices[0], op), pitch, length, element,
                 table=at, rows=self.slot(table.rows, op), in_bytes=True,
-                nontemporal=op.is_nontemporal,
+                **hints_of(op),
             )
         )  # fmt: skip
 
@@ -150,7 +153,7 @@ class RowNames(PhysicalNames):
         self.records.append(
             RowOp(
                 number, holder, base, index, pitch, length, element,
-                offset=offset, clip=(offset, end), nontemporal=op.is_nontemporal,
+                offset=offset, clip=(offset, end), **hints_of(op),
             )
         )  # fmt: skip
 

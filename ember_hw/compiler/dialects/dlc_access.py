@@ -36,10 +36,13 @@ from ember_hw.compiler.dialects.slc_streams import verify_index_count
 from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
+    hint_properties,
     is_index_or_stream,
+    is_set,
     memref_type,
     reject,
     row_type,
+    verify_hints,
 )
 
 
@@ -228,6 +231,8 @@ class RowStreamOp(IRDLOperation):
     """Elements of a row: index or stream of index."""
     nontemporal = opt_prop_def(BoolAttr)
     """Whether the data isn't expected to be read again soon; absent means false."""
+    keep = opt_prop_def(BoolAttr)
+    """Whether it is expected to be read again soon; absent means false."""
     result = result_def(StreamType)
     """Stream of memref of one dynamic dimension and the same element type."""
 
@@ -246,22 +251,29 @@ class RowStreamOp(IRDLOperation):
         length: SSAValue | Operation,
         *,
         nontemporal: bool = False,
+        keep: bool = False,
     ) -> None:
         element = memref_type(SSAValue.get(memref)).element_type
         super().__init__(
             operands=[memref, indices, length],
             result_types=[StreamType(row_type(element))],
-            properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
+            properties=hint_properties(nontemporal, keep),
         )
 
     @property
     def is_nontemporal(self) -> bool:
         """Whether `nontemporal` is present and true."""
-        return self.nontemporal is not None and bool(self.nontemporal)
+        return is_set(self.nontemporal)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether `keep` is present and true."""
+        return is_set(self.keep)
 
     @override
     def verify_(self) -> None:
         verify_index_count(memref_type(self.memref), len(self.indices), missing=1)
+        verify_hints(self.nontemporal, self.keep)
         for index in self.indices:
             if not is_index_or_stream(index.type):
                 reject("type of an index", "index or !slc.stream<index>", index.type)

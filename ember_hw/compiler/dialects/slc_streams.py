@@ -26,9 +26,12 @@ from xdsl.utils.str_enum import StrEnum
 from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
+    hint_properties,
     is_index_or_stream,
+    is_set,
     memref_type,
     reject,
+    verify_hints,
 )
 
 
@@ -169,6 +172,8 @@ class MemStreamOp(IRDLOperation):
     """One per dimension, each index or stream of index."""
     nontemporal = opt_prop_def(BoolAttr)
     """Whether the data isn't expected to be read again soon; absent means false."""
+    keep = opt_prop_def(BoolAttr)
+    """Whether it is expected to be read again soon; absent means false."""
     result = result_def(StreamType)
     """Stream of the memref's element type."""
 
@@ -186,21 +191,28 @@ class MemStreamOp(IRDLOperation):
         indices: Sequence[SSAValue | Operation],
         *,
         nontemporal: bool = False,
+        keep: bool = False,
     ) -> None:
         super().__init__(
             operands=[memref, indices],
             result_types=[StreamType(memref_type(SSAValue.get(memref)).element_type)],
-            properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
+            properties=hint_properties(nontemporal, keep),
         )
 
     @property
     def is_nontemporal(self) -> bool:
         """Whether `nontemporal` is present and true."""
-        return self.nontemporal is not None and bool(self.nontemporal)
+        return is_set(self.nontemporal)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether `keep` is present and true."""
+        return is_set(self.keep)
 
     @override
     def verify_(self) -> None:
         verify_index_count(memref_type(self.memref), len(self.indices))
+        verify_hints(self.nontemporal, self.keep)
         for index in self.indices:
             if not is_index_or_stream(index.type):
                 reject("type of an index", "index or !slc.stream<index>", index.type)

@@ -25,11 +25,14 @@ from ember_hw.compiler.dialects.slc_streams import verify_index_count
 from ember_hw.compiler.dialects.stream_types import (
     StreamType,
     head_type,
+    hint_properties,
+    is_set,
     memref_type,
     reject,
     row_type,
     vector_shape,
     vector_stream,
+    verify_hints,
     verify_row,
     verify_vector,
 )
@@ -58,6 +61,8 @@ class MemStreamOp(IRDLOperation):
     """One per dimension: index, stream of index, or stream of vector of index."""
     nontemporal = opt_prop_def(BoolAttr)
     """Whether the data isn't expected to be read again soon; absent means false."""
+    keep = opt_prop_def(BoolAttr)
+    """Whether it is expected to be read again soon; absent means false."""
     result = result_def(StreamType)
     """Stream of vectors of the memref's element type."""
 
@@ -76,22 +81,29 @@ class MemStreamOp(IRDLOperation):
         vector_length: int,
         *,
         nontemporal: bool = False,
+        keep: bool = False,
     ) -> None:
         element = memref_type(SSAValue.get(memref)).element_type
         super().__init__(
             operands=[memref, indices],
             result_types=[vector_stream(vector_length, element)],
-            properties={"nontemporal": BoolAttr.from_bool(True) if nontemporal else None},
+            properties=hint_properties(nontemporal, keep),
         )
 
     @property
     def is_nontemporal(self) -> bool:
         """Whether `nontemporal` is present and true."""
-        return self.nontemporal is not None and bool(self.nontemporal)
+        return is_set(self.nontemporal)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether `keep` is present and true."""
+        return is_set(self.keep)
 
     @override
     def verify_(self) -> None:
         verify_index_count(memref_type(self.memref), len(self.indices))
+        verify_hints(self.nontemporal, self.keep)
         lanes, element = verify_vector("element of the result stream", head_type(self.result.type))
         expected = memref_type(self.memref).element_type
         if element != expected:

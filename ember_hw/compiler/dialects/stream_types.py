@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, cast
+from typing import NoReturn, Protocol, TypedDict, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
+    BoolAttr,
     IndexType,
     IntegerType,
     MemRefType,
@@ -21,6 +22,50 @@ from xdsl.utils.exceptions import VerifyException
 
 VECTOR_LENGTHS = (2, 3, 4, 8, 16)
 """Lane counts that a vector of the pipeline may have."""
+
+
+class Hints(TypedDict):
+    """
+    What a read tells a memory hierarchy, as the keywords of the ops that read.
+
+    Attributes
+    ----------
+    nontemporal, keep : bool
+        Whether the data isn't, or is, expected to be read again soon.
+    """
+
+    nontemporal: bool
+    keep: bool
+
+
+class _Hinted(Protocol):
+    @property
+    def is_nontemporal(self) -> bool: ...
+
+    @property
+    def is_kept(self) -> bool: ...
+
+
+def hints_of(op: _Hinted) -> Hints:
+    """Return the hints of an op that reads."""
+    return {"nontemporal": op.is_nontemporal, "keep": op.is_kept}
+
+
+def hint_properties(nontemporal: bool, keep: bool) -> dict[str, Attribute | None]:
+    """Return the properties of an op that reads: a hint is there or it is absent."""
+    names = {"nontemporal": nontemporal, "keep": keep}
+    return {name: BoolAttr.from_bool(True) if flag else None for name, flag in names.items()}
+
+
+def is_set(flag: BoolAttr | None) -> bool:
+    """Whether a hint is present and true."""
+    return flag is not None and bool(flag)
+
+
+def verify_hints(nontemporal: BoolAttr | None, keep: BoolAttr | None) -> None:
+    """Raise if both hints are given."""
+    if is_set(nontemporal) and is_set(keep):
+        reject("hint of a read", "nontemporal or keep", "both")
 
 
 def reject(what: str, rule: str, found: object) -> NoReturn:

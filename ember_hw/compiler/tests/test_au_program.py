@@ -151,3 +151,47 @@ def test_slot_names_are_their_text():
     for slot in (unit(3), stream(12), row(0), argument(7)):
         assert Slot.from_name(str(slot)) == slot
     assert str(SlotAttr.integer(-5)) == "#au.slot<-5>"
+
+
+RELAYED = """au.program @p target "small" {
+  au.arg a0 "x" : memref<?xindex>
+  au.tu t0 = 0 to 4 step 1
+  au.mem s0 on t0 = a0[t0 * 8 + t0 + 3] : index {keep}
+  au.tu t1 under t0 = s0 to s0 + 1 step 1 {relay}
+  au.mem s1 on t1 = a0[t0 * 2 + t1 + -1] : index
+}"""
+
+
+def test_relays_and_constants_behind_an_offset_are_read_and_printed() -> None:
+    module = parse_module(RELAYED)
+    assert [line.strip() for line in str(module).splitlines()[1:-1]] == [
+        line.strip() for line in RELAYED.splitlines()
+    ]
+    (op,) = module.ops
+    assert isinstance(op, au.ProgramOp)
+    program = read_program(op)
+    assert [unit.is_relay for unit in program.units] == [False, True]
+    assert [s.constant for s in program.streams if isinstance(s, MemoryStream)] == [3, -1]
+
+
+VIEWED = """
+func.func @f(%m: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %i = %c0 to %n step %c1 : index -> !slc.stream<index> {
+    %t = slc.view %m at %i rows %n len %n pitch %n : memref<?xf32>[!slc.stream<index>, index, \
+index, index] to memref<?x?xf32, strided<[?, 1], offset: ?>>
+    %v = slc.mem_stream %t[%i, %i] {keep = true} : memref<?x?xf32, strided<[?, 1], offset: ?>>\
+[!slc.stream<index>, !slc.stream<index>] into !slc.stream<f32>
+    slc.yield
+  }
+  func.return
+}""".replace("\\\n", "")
+
+
+def test_views_and_hints_are_read_and_printed() -> None:
+    text = str(parse_module(VIEWED))
+    assert [line.strip() for line in text.splitlines()[1:-1]] == [
+        line.strip() for line in VIEWED.strip().splitlines()
+    ]
+    assert str(parse_module(text)) == text

@@ -11,8 +11,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ember_hw import isa
 from ember_hw.compiler import pipeline as pipeline_module
 from ember_hw.compiler.backend.allocate import allocate
+from ember_hw.compiler.backend.lower import lower
 from ember_hw.compiler.interpreters import Schedule, interpret
 from ember_hw.compiler.interpreters.au import run_au
 from ember_hw.compiler.ir_text import parse_module
@@ -29,6 +31,7 @@ from ember_hw.compiler.tests.kernels import (
 )
 from ember_hw.compiler.transforms.access_slice import decoupling_report
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
+from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import CompileError
 
 SCHEDULES = (Schedule.AHEAD, Schedule.LOCKSTEP, Schedule.random(1, 2, 3))
@@ -137,14 +140,26 @@ def test_passes_that_say_so_are_idempotent(kernel: Kernel) -> None:
             assert str(module) == once
 
 
-def test_nontemporal_reaches_the_access_unit() -> None:
-    text = EB_SUM.text.replace("%tab[%r, %d] :", "%tab[%r, %d] {nontemporal = true} :")
-    for opt_level in OPT_LEVELS:
-        module = parse_module(text)
-        run_pipeline(module, opt_level, 4)
-        (function,) = (op for op in module.ops if isinstance(op, FuncOp))
-        program = str(allocate(function, "default"))
-        assert program.count("{nontemporal}") == 1
+@pytest.mark.parametrize(
+    ("attribute", "flag", "hint"),
+    [
+        ("nontemporal = true", "{nontemporal}", isa.Hint.NON_TEMPORAL),
+        ("ember.keep", "{keep}", isa.Hint.KEEP),
+    ],
+)
+@pytest.mark.parametrize("opt_level", OPT_LEVELS)
+def test_hints_reach_the_microcode(
+    opt_level: int, attribute: str, flag: str, hint: isa.Hint
+) -> None:
+    text = EB_SUM.text.replace("%tab[%r, %d] :", f"%tab[%r, %d] {{{attribute}}} :")
+    text = text.replace("%idx[%j] :", f"%idx[%j] {{{attribute}}} :")
+    lowered = lower(parse_module(text), opt_level, AcceleratorConfig(data_width_bits=128))
+    (program,), (assembly,) = lowered.programs, lowered.assemblies
+    assert str(program).count(flag) == 2
+    records = assembly.microcode.records
+    assert records["unit1.stream0"]["hint"] == hint
+    assert records["unit2.stream0" if opt_level == 0 else "row0"]["hint"] == hint
+    assert sum(record.get("hint", 0) != 0 for record in records.values()) == 2
 
 
 def test_two_nests_run_one_after_the_other() -> None:

@@ -221,7 +221,7 @@ def _share_rows(parent: slc.ForOp) -> None:
                 continue
             place = tuple(strip_stream(index) for index in source.indices[:-1])
             bounds = tuple(strip_stream(v) for v in (loop.lower_bound, loop.upper_bound))
-            key = (source.memref, place, bounds, source.is_nontemporal)
+            key = (source.memref, place, bounds, source.is_nontemporal, source.is_kept)
             if key not in seen:
                 seen[key] = buffer.result
                 continue

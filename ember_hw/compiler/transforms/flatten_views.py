@@ -87,6 +87,7 @@ class _Nest:
         index = self.elements[row, last, block]
         if isinstance(op, memref.LoadOp):
             load = memref.LoadOp.get(view.source, [index])
+            load.attributes.update(op.attributes)
             copy_hint(op.res, load.res)
             Rewriter.replace_op(op, load)
         else:

@@ -31,6 +31,8 @@ NOALIAS = "ember.noalias"
 ARGUMENT_NAMES = "ember.args"
 #: Attribute of an index op that the execute side runs, wherever its operands come from.
 EXECUTE = "ember.execute"
+#: Attribute of a `memref.load` whose data is expected to be read again soon.
+KEEP = "ember.keep"
 #: Attribute of an `scf.for` that becomes a loop of the access unit.
 OFFLOAD = "ember.offload"
 #: Attribute of a top-level `scf.for` that the host runs.

@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
+from ember_hw.compiler.dialects.stream_types import hints_of
 from ember_hw.compiler.transforms.ir_facts import copy_hint, erase
 
 MemStream: TypeAlias = slc.MemStreamOp | slcvec.MemStreamOp
@@ -68,15 +69,13 @@ def move_row(row: SSAValue, block: Block) -> None:
             attributes=fill.attributes,
         )  # fmt: skip
         indices = [*source.indices[:-1], new.induction_variable]
-        stream = slcvec.MemStreamOp(
-            source.memref, indices, fill.lanes, nontemporal=source.is_nontemporal
-        )
+        stream = slcvec.MemStreamOp(source.memref, indices, fill.lanes, **hints_of(source))
         copy_hint(fill.out_mask, new.out_mask)
     else:
         assert isinstance(fill, slc.ForOp)
         new = slc.ForOp(fill.lower_bound, fill.upper_bound, fill.step, attributes=fill.attributes)
         indices = [*source.indices[:-1], new.induction_variable]
-        stream = slc.MemStreamOp(source.memref, indices, nontemporal=source.is_nontemporal)
+        stream = slc.MemStreamOp(source.memref, indices, **hints_of(source))
     copy_hint(fill.induction_variable, new.induction_variable)
     copy_hint(source.result, stream.result)
     put = slcvec.ToBufferOp(stream.result, row, [new.induction_variable])

@@ -16,6 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ember_hw.compiler.dialects import slc
 from ember_hw.compiler.transforms.access_slice import top_level_nests
 from ember_hw.compiler.transforms.ir_facts import (
+    KEEP,
     OFFLOAD,
     copy_hint,
     functions,
@@ -148,9 +149,9 @@ class _Nest:
             op.result.replace_all_uses_with(new.result)
             return new
         elif isinstance(op, memref.LoadOp):
-            hint = bool(op.nontemporal)
+            keep = KEEP in op.attributes
             indices = [self._stream(index, op) for index in op.indices]
-            new = slc.MemStreamOp(op.memref, indices, nontemporal=hint)
+            new = slc.MemStreamOp(op.memref, indices, nontemporal=bool(op.nontemporal), keep=keep)
         else:
             rule = "a load, index arithmetic, an index cast, a marked loop or an slc.callback"
             refuse(op, "op outside a callback", rule, repr(op.name))

@@ -75,6 +75,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import dlc, slc, slcvec
+from ember_hw.compiler.dialects.stream_types import hints_of
 from ember_hw.compiler.transforms.ir_facts import (
     copy_hint,
     erase,
@@ -238,7 +239,7 @@ class _Nest:
         elif isinstance(op, slc.MemStreamOp):
             indices = [self._map(index, op) for index in op.indices]
             memory = self._memory(op.memref)
-            new = slc.MemStreamOp(memory, indices, nontemporal=op.is_nontemporal)
+            new = slc.MemStreamOp(memory, indices, **hints_of(op))
         elif isinstance(op, slc.ViewOp):
             base, rows, length, pitch = (
                 self._map(value, op) for value in (op.base, op.rows, op.length, op.pitch)
@@ -272,7 +273,7 @@ class _Nest:
             )
         indices = [self._map(index, op) for index in op.indices]
         memory = self._memory(op.memref)
-        return slcvec.MemStreamOp(memory, indices, loop.lanes, nontemporal=op.is_nontemporal)
+        return slcvec.MemStreamOp(memory, indices, loop.lanes, **hints_of(op))
 
     def _rows(self, loop: slc.ForOp | slcvec.ForOp) -> None:
         """Add the row streams of a loop that fills buffers."""
@@ -295,7 +296,7 @@ class _Nest:
             source = op.stream.owner
             indices = [self._map(index, source) for index in source.indices[:-1]]
             memory = self._memory(source.memref)
-            row = dlc.RowStreamOp(memory, indices, length, nontemporal=source.is_nontemporal)
+            row = dlc.RowStreamOp(memory, indices, length, **hints_of(source))
             self._append(row)
             copy_hint(op.buffer, row.result)
             self.streams[op.buffer] = row.result

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ember_hw.compiler.dialects import slc, slcvec
-from ember_hw.compiler.dialects.stream_types import VECTOR_LENGTHS, vector_stream
+from ember_hw.compiler.dialects.stream_types import VECTOR_LENGTHS, hints_of, vector_stream
 from ember_hw.compiler.transforms.ir_facts import (
     REMARK,
     constant,
@@ -156,7 +156,7 @@ def _vectorize(function: func.FuncOp, loop: slc.ForOp, lanes: int) -> None:
             continue
         if isinstance(op, slc.MemStreamOp) and loop.induction_variable in op.indices:
             indices = [*op.indices[:-1], new.induction_variable]
-            gather = slcvec.MemStreamOp(op.memref, indices, lanes, nontemporal=op.is_nontemporal)
+            gather = slcvec.MemStreamOp(op.memref, indices, lanes, **hints_of(op))
             copy_hint(op.result, gather.result)
             block.insert_ops_before([gather], terminator)
             _cast_uses(op.result, gather.result, gather)

@@ -622,3 +622,55 @@ au.program @p target "small" {
   au.row r0 on t0 = a1[t0 * a2] at s7 len a2 : f32
 }
 // CHECK: error: 'au.program' ({{.*}}): au.row r0 on t0: slot must be defined above, not s7
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.tu t0 = 0 to 4 step 1
+  au.tu t1 under t0 = 0 to 2 step 1 {relay}
+}
+// CHECK: error: 'au.tu' ({{.*}}): bounds of a relay must be 0 to 1 or x to x + 1, below another, not 0 to 2
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.tu t0 = 0 to 4 step 1
+  au.tu t1 under t0 = t0 to t0 + 2 step 1 {relay}
+}
+// CHECK: error: 'au.tu' ({{.*}}): bounds of a relay must be 0 to 1 or x to x + 1, below another, not t0 to t0 + 2
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.tu t0 = 0 to 1 step 1 {relay}
+}
+// CHECK: error: 'au.tu' ({{.*}}): bounds of a relay must be 0 to 1 or x to x + 1, below another, not 0 to 1
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "off" : memref<?xindex>
+  au.tu t0 = 0 to 4 step 1 {keep}
+}
+// CHECK: error: {{.*}}: attribute of the record must be relay, not keep
+
+// -----
+
+"au.program"() <{sym_name = "p", target = "small"}> ({
+  "au.arg"() <{argument = #au.slot<a0>, symbol = "off", type = memref<?xindex>}> : () -> ()
+  "au.tu"() <{unit = #au.slot<t0>, lower = #au.slot<0>, upper = #au.slot<4>, step = 1 : i64}> : () -> ()
+  "au.mem"() <{stream = #au.slot<s0>, unit = #au.slot<t0>, base = #au.slot<a0>, index = #au.slot<t0>, constant = 3 : i64, element_type = index}> : () -> ()
+}) : () -> ()
+// CHECK: error: 'au.mem' ({{.*}}): constant of an address must be one behind an offset, not 3
+
+// -----
+
+au.program @p target "small" {
+  au.arg a0 "tab" : memref<?x?xf32>
+  au.tu t0 = 0 to 4 step 1
+  au.row r0 on t0 = a0[t0 * 8 + t0 + 1] len 4 : f32
+}
+// CHECK: error: {{.*}}: address of a row must be aN[slot * pitch + slot], not with 1 more

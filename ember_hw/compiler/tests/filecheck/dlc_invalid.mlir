@@ -88,3 +88,13 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>) {
   func.return
 }
 // CHECK: error: 'dlc.compute_loop' ({{.*}}): number of arguments of case 3 must be 0, not 1
+
+// -----
+
+func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>) {
+  dlc.configure_access_engine {
+    %r = dlc.row_stream %m[%v] len %f : memref<?x?xf32>[index], f32 into !slc.stream<memref<?xf32>>
+  } :
+  func.return
+}
+// CHECK: error: 'dlc.row_stream' (%r, {{.*}}): type of the length must be index or !slc.stream<index>, not f32

@@ -216,3 +216,43 @@ func.func @f(%v: index, %m: memref<?x?xf32>, %s: !slc.stream<index>, %i: !slc.st
   func.return
 }
 // CHECK: error: {{.*}}: Operation has 0 results, but was given 1 to bind.
+
+// -----
+
+func.func @f(%v: index, %m: memref<?xf32>, %s: !slc.stream<index>) {
+  %t = slc.mem_stream %m[%s] {nontemporal = true, keep = true} : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>
+  func.return
+}
+// CHECK: error: 'slc.mem_stream' (%t, {{.*}}): hint of a read must be nontemporal or keep, not both
+
+// -----
+
+func.func @f(%v: index, %m: memref<?xf32>, %b: !slc.stream<f32>) {
+  %t = slc.view %m at %b rows %v len %v pitch %v : memref<?xf32>[!slc.stream<f32>, index, index, index] to memref<?x?xf32, strided<[?, 1], offset: ?>>
+  func.return
+}
+// CHECK: error: 'slc.view' (%t, {{.*}}): type of a view's shape must be index or !slc.stream<index>, not !slc.stream<f32>
+
+// -----
+
+func.func @f(%v: index, %m: memref<?x?xf32>) {
+  %t = slc.view %m at %v rows %v len %v pitch %v : memref<?x?xf32>[index, index, index, index] to memref<?x?xf32, strided<[?, 1], offset: ?>>
+  func.return
+}
+// CHECK: error: 'slc.view' (%t, {{.*}}): memory of a view must be a memref of one dimension, not memref<?x?xf32>
+
+// -----
+
+func.func @f(%v: index, %m: memref<?xf32>) {
+  %t = slc.view %m at %v rows %v len %v pitch %v : memref<?xf32>[index, index, index, index] to memref<?x?xf32, strided<[?, 2], offset: ?>>
+  func.return
+}
+// CHECK: error: 'slc.view' (%t, {{.*}}): view must be a memref of two dimensions with unit stride in the last, not memref<?x?xf32, strided<[?, 2], offset: ?>>
+
+// -----
+
+func.func @f(%v: index, %m: memref<?xf32>) {
+  %t = slc.view %m at %v rows %v len %v pitch %v : memref<?xf32>[index, index, index, index] to memref<?x?xi64, strided<[?, 1], offset: ?>>
+  func.return
+}
+// CHECK: error: 'slc.view' (%t, {{.*}}): element type of a view must be the memory's f32, not memref<?x?xi64, strided<[?, 1], offset: ?>>
