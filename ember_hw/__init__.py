@@ -1,9 +1,9 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
 The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
-`open_device`, `load`, `AcceleratorConfig`; for ``torch.compile(model, backend="ember_hw")``: `Record`
-and `explain` of what runs where, and the operators `spmm` and `fusedmm`. Each is imported when it is
-first used, so that importing the package is quick.
+`open_device`, `load`, `AcceleratorConfig`; for ``torch.compile(model, backend="ember_hw")``:
+`Record` and `explain` of what runs where, and the operators `spmm` and `fusedmm`. Each is imported
+when it is first used, so that importing the package is quick.
 
 Examples
 --------

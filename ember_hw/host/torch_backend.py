@@ -102,7 +102,7 @@ class AcceleratedOperation(torch.nn.Module):
         Returns
         -------
         tensor
-            Its output, on the device of torch that the first value is on.
+            Its output, on the device of torch that the graph has it on.
         """
         given = dict(zip(self._operation.inputs, values, strict=True))
         self._take_tables({role: given[role] for role in self._weights})
@@ -110,7 +110,8 @@ class AcceleratedOperation(torch.nn.Module):
             self.program, {role: given[role] for role in self._roles}
         )
         self.calls += 1
-        return result.to(values[0].device)
+        output: torch.Tensor = self._operation.output.meta["val"]
+        return result.to(output.device)
 
     def _take_tables(self, tables: Mapping[str, torch.Tensor]) -> None:
         """Use these tables from now on; nothing happens if they are those of the last call."""
@@ -285,6 +286,7 @@ def _compile(
     findings = find_operations(graph_module)
     record.refusals += findings.refusals
     static = _static_inputs(graph_module)
+    replaced: dict[torch.fx.Node, torch.fx.Node] = {}
     for number, operation in enumerate(findings.operations):
         weights = [
             role
@@ -299,7 +301,7 @@ def _compile(
             except EmberError as error:
                 reason = f"{describe(operation.node)} must fit the device: {error}"
             else:
-                replace_operation(graph_module, operation, f"ember_{number}", module)
+                replace_operation(graph_module, operation, f"ember_{number}", module, replaced)
                 record.operations.append(module)
         if reason is not None:
             record.refusals.append(Refusal(operation.node, reason))
@@ -323,6 +325,12 @@ def _refusal(
     operation: Operation, weights: Sequence[str], static: set[torch.fx.Node]
 ) -> str | None:
     """Say why an operation can't run in a compiled graph, None if it can."""
+    output: torch.Tensor = operation.output.meta["val"]
+    if not output.is_contiguous():
+        return (
+            f"the result must be contiguous, not of strides {tuple(output.stride())}, in "
+            f"{describe(operation.node)}"
+        )
     for role in weights:
         node = operation.inputs[role]
         if node not in static:

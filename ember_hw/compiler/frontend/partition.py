@@ -61,7 +61,11 @@ def spec_of(
 
 
 def replace_operation(
-    graph_module: torch.fx.GraphModule, operation: Operation, name: str, module: torch.nn.Module
+    graph_module: torch.fx.GraphModule,
+    operation: Operation,
+    name: str,
+    module: torch.nn.Module,
+    replaced: dict[torch.fx.Node, torch.fx.Node],
 ) -> None:
     """Let a graph call a module where it computed an operation.
 
@@ -77,10 +81,14 @@ def replace_operation(
         What the graph calls the module.
     module : torch.nn.Module
         Takes the operation's inputs, in the order of `Operation.inputs`, and returns its output.
+    replaced : dict of Node to Node
+        What stands for the outputs of operations that were replaced before; this one is added.
     """
     graph_module.add_submodule(name, module)
     output = operation.output
+    inputs = tuple(replaced.get(node, node) for node in operation.inputs.values())
     with graph_module.graph.inserting_after(output):
-        node = graph_module.graph.call_module(name, tuple(operation.inputs.values()))
-    node.meta = dict(output.meta)
-    output.replace_all_uses_with(node)
+        call = graph_module.graph.call_module(name, inputs)
+    call.meta = dict(output.meta)
+    output.replace_all_uses_with(call)
+    replaced[output] = call

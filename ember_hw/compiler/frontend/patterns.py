@@ -126,30 +126,31 @@ def as_part(node: Any) -> tuple[Any, int, int] | None:
     (whole, part, parts) or None
     """
     if is_call(node, operator.getitem):
-        source, part = node.args
+        source, number = node.args
         if not is_call(source, _ATEN.chunk.default, _ATEN.split.Tensor):
             return None
-        whole = source.args[0]
-        dimension = bind_arguments(source)["dim"]
-        start = None
+        given = bind_arguments(source)
+        whole, dimension = given["self"], given["dim"]
+        width = shape_of(whole)[dimension]
+        step = given["split_size"] if "split_size" in given else None
+        if step is None:
+            step = -(-width // given["chunks"]) if isinstance(width, int) else None
+        if not _are_ints(step, number):
+            return None
+        start = number * step
     elif is_call(node, _ATEN.slice.Tensor):
         given = bind_arguments(node)
-        whole, dimension, start, part = given["self"], given["dim"], given["start"] or 0, 0
+        whole, dimension, start = given["self"], given["dim"], given["start"] or 0
         if given["step"] != 1:
             return None
     else:
         return None
     size, shape = shape_of(node), shape_of(whole)
-    if len(shape) != 2 or dimension not in (1, -1) or not _are_ints(size[1], shape[1]):
+    if len(shape) != 2 or dimension not in (1, -1) or not _are_ints(start, size[1], shape[1]):
         return None
-    if size[1] == 0 or shape[1] % size[1]:
+    if start < 0 or size[1] == 0 or shape[1] % size[1] or start % size[1]:
         return None
-    if start is not None:
-        if not isinstance(start, int) or start < 0 or start % size[1]:
-            return None
-        part = start // size[1]
-    parts = shape[1] // size[1]
-    return (whole, part, parts) if 0 <= part < parts else None
+    return whole, start // size[1], shape[1] // size[1]
 
 
 def _are_ints(*sizes: Any) -> bool:
