@@ -179,16 +179,20 @@ def _nests(job: Job) -> Iterator[Row]:
 
 def _programs(job: Job, chosen: Mapping[str, int]) -> Iterator[Row]:
     first = job.seed * SEEDS_A_JOB
+    # All targets in turn, so that a run which is stopped has met them all.
     parts = [
         Part(name, first + done, min(DRAWS_A_PART, draws - done))
+        for done in range(0, max(chosen.values()), DRAWS_A_PART)
         for name, draws in chosen.items()
-        for done in range(0, draws, DRAWS_A_PART)
+        if done < draws
     ]
     programs = sum(draws * TARGETS[name][1] for name, draws in chosen.items())
     job.watcher(f"fuzz: {programs} programs on {', '.join(chosen)}")
     found: dict[Part, Account] = {}
     for part, account in _accounts(parts, job):
         found[part] = account
+        for failure in account.failures:
+            job.watcher.detail(f"{part.target}, seed {failure.seed}: {failure.reason}")
         done = sum(account.cases for account in found.values())
         job.watcher.reached(done, programs, sum(account.cycles for account in found.values()))
     accounts = {name: Account() for name in chosen}
