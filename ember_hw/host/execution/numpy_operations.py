@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ember_hw.compiler.float_math import exp, fused_multiply_add
 
@@ -28,7 +27,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 def _where(condition: Values, if_true: Values, if_false: Values) -> Values:
-    chosen: NDArray[Any] = np.where(condition, if_true, if_false)
+    chosen = np.asarray(cast(Any, np.where(condition, if_true, if_false)))
     return chosen[()]
 
 

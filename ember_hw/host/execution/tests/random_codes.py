@@ -184,7 +184,8 @@ class _Writer:
         body.append(SetVariable(number, new))
 
     def _loop(self, body: Any, indices: Any, floats: Any, rows: Any, depth: int) -> None:
-        index, inner = self.name(), []
+        index = self.name()
+        inner: list[Statement] = []
         upper = self.random.choice(("D", "D", "n", self.random.choice(indices)))
         lower, step = self.random.choice(("c0", "c0", "c1")), self.random.choice(("c1", "c1", "c2"))
         carried: tuple[Carried, ...] = ()

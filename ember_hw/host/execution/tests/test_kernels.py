@@ -88,7 +88,7 @@ def test_long_bags_are_summed_in_order(engine: str) -> None:
     """Thousands of lookups in a bag, of magnitudes at which order shows."""
     kernel = next(kernel for kernel in KERNELS if kernel.name == "eb_sum")
     random = np.random.default_rng(0)
-    arguments = {
+    arguments: dict[str, Any] = {
         "off": np.array([0, 9000, 9001, 10000]),
         "idx": random.integers(0, 50, 10000),
         "psw": np.zeros(10000, np.float32),

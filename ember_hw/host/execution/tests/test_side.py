@@ -171,7 +171,7 @@ def test_entry_and_end_are_checked_too(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_row_is_kept_from_chunk_to_chunk(engine: str) -> None:
+def test_a_row_is_kept_from_chunk_to_chunk(engine: Any) -> None:
     keep = Case(1, (Pop("row", "row<f32>"), SetVariable(0, "row")))
     read = (GetVariable("kept", 0), ReadRow("x", "kept", "i"))
     store = Case(2, (Pop("i", "index"), *read, Store("sc", ("i",), "x")))
@@ -192,7 +192,7 @@ def test_a_row_is_kept_from_chunk_to_chunk(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_overlapping_memories_are_worked_on_in_order(engine: str) -> None:
+def test_overlapping_memories_are_worked_on_in_order(engine: Any) -> None:
     """Without `no_alias`, element k + 1 of one array is element k of the other."""
     shared = np.zeros(5, np.float32)
     memory = {"a": shared[:4], "b": shared[1:]}
