@@ -67,6 +67,20 @@ def load_model(model: str, seed: int | None = None) -> tuple[Any, Any]:
     return names[name], names.get("example_inputs")
 
 
+def read_text(file: str) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    ValueError
+        There is no such file.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"model must name a file that exists, not {file!r}")
+    return path.read_text()
+
+
 def read_arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of an .npz file by name, in their order.
 

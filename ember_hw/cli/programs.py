@@ -18,7 +18,7 @@ from ember_hw.cli.application import (
     examples,
     print_json,
 )
-from ember_hw.cli.files import load_model, read_arrays, read_config
+from ember_hw.cli.files import load_model, read_arrays, read_config, read_text
 from ember_hw.cli.progress import Steps
 
 
@@ -27,10 +27,16 @@ from ember_hw.cli.progress import Steps
     epilog=examples(
         "ember-hw compile model.py:bag -o bag.ember",
         "ember-hw compile model.py:bag -o bag.ember --inputs request.npz --seed 7 -O 2",
+        "ember-hw compile loops.mlir -o loops.ember --tables weights.npz",
     ),
 )
 def compile_(
-    model: Annotated[str, typer.Argument(metavar="FILE.py:NAME", help="A module in a file.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:NAME|FILE.mlir", help="A module in a file, or a function of scf loops."
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the program goes.")],
     inputs: Annotated[
         Path | None,
@@ -45,11 +51,22 @@ def compile_(
         int | None,
         typer.Option(help="Seeds torch before FILE.py runs; the program and its reports name it."),
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a FILE.mlir: arguments that belong to the program, an .npz with their names.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
     opt_level: OptLevel = 3,
     config: Config = "default",
     as_json: Json = False,
 ) -> None:
-    """Compile a PyTorch module to a program."""
+    """Compile a PyTorch module, or loops of your own, to a program.
+
+    docs/scf.md says which loops a FILE.mlir may hold.
+    """
     parameters = read_config(config)
     with Steps() as step:
         step(f"loading {model}")
@@ -57,12 +74,23 @@ def compile_(
 
         import ember_hw
 
-        module, calls = load_model(model, seed)
-        if inputs is not None:
-            calls = tuple(read_arrays(inputs).values())
-        step("compiling")
-        program = ember_hw.compile(module, calls, opt_level=opt_level, config=parameters)
-        program = replace(program, seed=seed)
+        if model.endswith(".mlir"):
+            if inputs is not None or seed is not None:
+                raise ValueError(f"inputs and seed must be left out with {model}")
+            arguments = {} if tables is None else read_arrays(tables)
+            step("compiling")
+            program = ember_hw.compile_function(
+                read_text(model), opt_level=opt_level, config=parameters, tables=arguments
+            )
+        else:
+            if tables is not None:
+                raise ValueError(f"tables must be left out with {model}, which has its own")
+            module, calls = load_model(model, seed)
+            if inputs is not None:
+                calls = tuple(read_arrays(inputs).values())
+            step("compiling")
+            program = ember_hw.compile(module, calls, opt_level=opt_level, config=parameters)
+            program = replace(program, seed=seed)
         step(f"writing {output}")
         program.save(output)
     facts = {
@@ -97,7 +125,7 @@ def run(
     inputs: Annotated[
         Path,
         typer.Option(
-            help="An .npz: arrays with the names of the module's inputs, or unnamed ones in order.",
+            help="An .npz: arrays with the names of the inputs, or unnamed ones in order.",
             exists=True,
             dir_okay=False,
         ),
@@ -107,7 +135,10 @@ def run(
     latency: Latency = None,
     sink: Sink = "ideal",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the pooled rows go, an .npy.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Where the result goes, an .npy; an .npz if it is several."
+        ),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare with the reference.")] = False,
     trace: Annotated[
@@ -155,22 +186,27 @@ def run(
             **options,
         ) as device:
             step("running")
-            pooled = device.run(loaded, arrays, progress=step.reached)
+            result = device.run(loaded, arrays, progress=step.reached)
             report = device.report
         facts = report.to_dict()
         if output is not None:
             step(f"writing {output}")
-            np.save(output, pooled)
+            if isinstance(result, tuple):
+                np.savez(output, *result)
+            else:
+                np.save(output, result)
+        rows = 0
         if verify:
             step("comparing with the reference")
-            from ember_hw.host.reference import count_mismatches
+            from ember_hw.cli.results import differing_rows
 
-            facts["mismatches"] = count_mismatches(pooled, binding.reference(loaded, arrays))
+            wanted = binding.reference(loaded, arrays)
+            facts["mismatches"], rows = differing_rows(result, wanted)
     if as_json:
         print_json(facts)
     else:
         typer.echo(str(report))
         if verify:
-            typer.echo(f"{'exact reference':<24}{facts['mismatches']} of {len(pooled)} bags differ")
+            typer.echo(f"{'exact reference':<24}{facts['mismatches']} of {rows} rows differ")
     if facts.get("mismatches"):
         raise typer.Exit(1)

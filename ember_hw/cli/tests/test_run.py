@@ -43,7 +43,7 @@ def test_unnamed_arrays_are_inputs_in_order(
     inputs = tmp_path / "unnamed.npz"
     np.savez(inputs, np.array([3]), np.array([0]))
     assert ember_hw("run", program, "--inputs", inputs, "-b", "interpreter", "--verify") == 0
-    assert "exact reference         0 of 1 bags differ\n" in capsys.readouterr().out
+    assert "exact reference         0 of 1 rows differ\n" in capsys.readouterr().out
 
 
 def test_difference_from_the_reference_is_an_error(
@@ -54,7 +54,7 @@ def test_difference_from_the_reference_is_an_error(
     monkeypatch.setattr(embedding_bag, "exact", lambda *_: np.ones((3, 64), np.float32))
     options = ("--backend", "interpreter", "--verify")
     assert ember_hw("run", program, "--inputs", inputs, *options) == 1
-    assert "exact reference         3 of 3 bags differ\n" in capsys.readouterr().out
+    assert "exact reference         3 of 3 rows differ\n" in capsys.readouterr().out
 
 
 def test_trace_of_a_backend_without_a_clock_is_a_sentence(
@@ -78,3 +78,49 @@ def test_index_outside_the_table_is_a_sentence(
     assert shown.endswith(
         "ember-hw: indices[1] must be in [0, 100), the rows of table 'weight', not 100\n"
     )
+
+
+LOOPS = """
+func.func @pairs(%rows: memref<?xindex>, %x: memref<?x2xf32>, %a: memref<?xf32>,
+                 %b: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %r = memref.load %rows[%i] : memref<?xindex>
+    %v = memref.load %x[%r, %c0] : memref<?x2xf32>
+    %w = memref.load %x[%r, %c1] : memref<?x2xf32>
+    memref.store %v, %a[%i] : memref<?xf32>
+    memref.store %w, %b[%i] : memref<?xf32>
+  }
+  func.return
+}
+"""
+
+
+def test_loops_of_one_s_own_are_compiled_and_run(ember_hw, tmp_path: Path, capsys) -> None:
+    source, tables, inputs = (tmp_path / name for name in ("l.mlir", "t.npz", "i.npz"))
+    source.write_text(LOOPS)
+    np.savez(tables, x=np.arange(6, dtype=np.float32).reshape(3, 2))
+    zeros = np.zeros(2, np.float32)
+    np.savez(inputs, rows=np.array([2, 1]), a=zeros, b=zeros, n=2)
+    program, output = tmp_path / "l.ember", tmp_path / "out.npz"
+    assert ember_hw("compile", source, "-o", program, "--tables", tables, "-O", 0, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["inputs"] == ["rows", "a", "b", "n"]
+    options = ("-b", "interpreter", "--verify", "-o", output)
+    assert ember_hw("run", program, "--inputs", inputs, *options) == 0
+    assert "exact reference         0 of 4 rows differ\n" in capsys.readouterr().out
+    with np.load(output) as results:
+        assert [results[name].tolist() for name in results] == [[4, 2], [5, 3]]
+
+
+def test_options_of_the_other_kind_of_model_are_refused(ember_hw, tmp_path: Path, capsys) -> None:
+    source = tmp_path / "l.mlir"
+    source.write_text(LOOPS)
+    assert ember_hw("compile", source, "-o", tmp_path / "p", "--seed", 1) == 1
+    assert f"inputs and seed must be left out with {source}\n" in capsys.readouterr().err
+    np.savez(tmp_path / "t.npz", x=np.zeros((1, 2)))
+    tables = ("--tables", tmp_path / "t.npz")
+    assert ember_hw("compile", "m.py:bag", "-o", tmp_path / "p", *tables) == 1
+    assert "tables must be left out with m.py:bag, which has its own\n" in capsys.readouterr().err
+    assert ember_hw("compile", tmp_path / "no.mlir", "-o", tmp_path / "p") == 1
+    assert "model must name a file that exists, not '" in capsys.readouterr().err
