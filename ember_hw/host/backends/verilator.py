@@ -156,13 +156,13 @@ class Backend:
             for region in launch.regions:
                 model.map_region(region.data, region.base)
             self._write_microcode(model, launch.microcode.encode())
+            completed = read_completed(model.read_register)
             self._open_trace(model)
             if self._record_reads:
                 model.record_reads(False)  # forgets those of the launch before
                 model.record_reads()
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
-            completed = read_completed(model.read_register)
             if len(launches) == 1:
                 self._write_arguments(model, launch)
                 model.write_register(CONTROL.address, CONTROL_START)
