@@ -6,8 +6,8 @@ and does the entry's `operation`: accumulator (operation) row, where the row is 
 scalar number `scalar` of the bundle, an fp32 number, if `scaled` is set. Then, if the bundle has an
 event of `emit_events`, the accumulator leaves as a result, and is empty. So is it when a request
 begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty one leaves as
-zeros. `copy` keeps every bit. All rows and results are `length` bytes; a row of another length is a
-fault.
+zeros. `copy` keeps every bit. Rows are of `format`, results fp32 and `length` bytes; a row with
+another number of columns is a fault.
 
 What it can express, for e from 0 to D - 1, with r a row and w a scalar of the bundle, at any event:
 
@@ -38,6 +38,14 @@ ACCUMULATOR_BEATS = 512
 NUMBER_BYTES = 4
 
 
+class RowFormat(enum.IntEnum, shape=2):
+    """Format of a row's numbers; each is widened to fp32, which is exact."""
+
+    FP32 = 0
+    BF16 = 1
+    FP16 = 2
+
+
 class ReduceOperation(enum.IntEnum, shape=2):
     """What a row does to the accumulator."""
 
@@ -49,12 +57,12 @@ class ReduceOperation(enum.IntEnum, shape=2):
 def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     """Return the fields of record ``reduce``: what all steps share."""
     return (
+        Field("format", 2, "format of the rows' numbers", FieldKind.ENUM, RowFormat),
         Field("length_source", 1, "where the length comes from", FieldKind.ENUM, Source),
         Field(
             "length",
             16,
-            f"bytes of a row and of a result: a multiple of {NUMBER_BYTES}, "
-            f"{NUMBER_BYTES} to {ACCUMULATOR_BEATS} beats",
+            f"bytes of a result, {NUMBER_BYTES} for each column, {ACCUMULATOR_BEATS} beats at most",
         ),
         _scalar("length_scalar", "scalar of the bundle that is the length", config),
     )

@@ -11,7 +11,7 @@ from ember_hw.compiler.interpreters.arithmetic import maximum
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
 
 #: What an operation gives that has no other NaN to give.
 QUIET_NAN = 0x7FC00000
@@ -61,7 +61,7 @@ def reduce_rows(
                 continue
             length = _length(records["reduce"], scalars, config)
             if takes_row:
-                row = _next_row(waiting, length)
+                row = _next_row(waiting, RowFormat(records["reduce"]["format"]), length)
                 if step["scaled"]:
                     row = _scale(row, scalars[step["scalar"]])
                 accumulator = _combine(ReduceOperation(step["operation"]), accumulator, row)
@@ -93,14 +93,18 @@ def _length(header: Mapping[str, int], scalars: Sequence[int], config: Accelerat
     return length
 
 
-def _next_row(rows: Iterator[bytes], length: int) -> Row:
+def _next_row(rows: Iterator[bytes], format: RowFormat, length: int) -> Row:
     row = next(rows, None)
     if row is None:
         raise DeviceError("a row must come for each bundle that takes one, but none is left")
-    numbers = np.frombuffer(row, np.uint8)
-    if numbers.size != length:
-        raise DeviceError(f"a row must be {length} bytes, not {numbers.size}")
-    return numbers.view(np.float32)
+    expected = length if format is RowFormat.FP32 else length // 2
+    if len(row) != expected:
+        raise DeviceError(f"a row must be {expected} bytes, not {len(row)}")
+    if format is RowFormat.FP32:
+        return np.frombuffer(row, np.float32)
+    if format is RowFormat.BF16:
+        return (np.frombuffer(row, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return _computed(np.frombuffer(row, np.float16).astype(np.float32))
 
 
 def _check_length(result: Row, length: int) -> None:

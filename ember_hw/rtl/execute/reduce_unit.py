@@ -8,12 +8,13 @@ from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Source
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
 from ember_hw.rtl.execute.float_combine import Combine
 from ember_hw.rtl.execute.pass_sequencer import PassSequencer
 from ember_hw.rtl.execute.reduce_layouts import beat_layout, header_layout, lanes, step_layout
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
 from ember_hw.rtl.execute.row_scale import RowScale
+from ember_hw.rtl.execute.row_widen import RowWiden
 from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 
@@ -28,8 +29,9 @@ class ReduceUnit(wiring.Component):
 
     `isa.reduce` says what the microcode means.
 
-    Throughput: a beat of a row a cycle, without a cycle between rows or bags; the result of a bag
-    leaves while its last row comes, and an empty bag takes as many cycles as its result has beats.
+    Throughput: a beat of fp32 numbers a cycle (of bf16 or fp16 half of one, see `RowWiden`), without
+    a cycle between rows or bags; the result of a bag leaves while its last row comes, and an empty
+    bag takes as many cycles as its result has beats.
     A row that is added to an accumulator waits until its first beat may follow that of the row
     before it: rows of less than `least_row_beats` beats take that many cycles each. A pass that is
     not scaled waits until the scaled ones before it have left the pipelines. A scaled beat with
@@ -102,9 +104,11 @@ class ReduceUnit(wiring.Component):
         m.submodules.results = results = ReservedFifo(
             shape=row_beat_layout(config), credits=_RESULT_CREDITS
         )
+        m.submodules.widen = widen = RowWiden(config=config)
         wiring.connect(m, wiring.flipped(self.bundle), sequencer.bundle)
+        wiring.connect(m, wiring.flipped(self.row), widen.i)
         wiring.connect(m, results.o, wiring.flipped(self.result))
-        m.d.comb += sequencer.header.eq(self.header)
+        m.d.comb += [sequencer.header.eq(self.header), widen.format.eq(self.header.format)]
         for outer, inner in zip(self.steps, sequencer.steps, strict=True):
             m.d.comb += inner.eq(outer)
         for outer, inner in zip(self.row_events, sequencer.row_events, strict=True):
@@ -121,14 +125,14 @@ class ReduceUnit(wiring.Component):
             is_last.eq(number == current.beats),
             takes.eq(
                 running
-                & (self.row.valid | ~current.takes_row)
+                & (widen.o.valid | ~current.takes_row)
                 & (results.room | ~current.emits)
                 & (settled | ~current.joins)
                 & scale.room
                 & ~overtakes
                 & ~halts
             ),
-            self.row.ready.eq(takes & current.takes_row),
+            widen.o.ready.eq(takes & current.takes_row),
             sequencer.todo.ready.eq(takes & is_last),
             results.take.eq(takes & current.emits),
             overtakes.eq(was_scaled & ~current.scaled & (scale.busy | accumulate.busy)),
@@ -138,11 +142,11 @@ class ReduceUnit(wiring.Component):
                 number.eq(Mux(is_last, 0, number + 1)),
                 was_scaled.eq(current.scaled),
             ]
-        self._settle(m, takes & is_last, current.beats, settled)
+        self._settle(m, takes & is_last, current.beats, scale.room, settled)
 
         # Rows of another length.
         is_misfit = Signal()
-        row = self.row.payload
+        row = widen.o.payload
         row_differs = (row.last != is_last) | (is_last & (row.bytes != current.bytes))
         m.d.comb += is_misfit.eq(takes & (sequencer.misfit | (current.takes_row & row_differs)))
         m.d.sync += self.misfit.eq(is_misfit)
@@ -153,7 +157,7 @@ class ReduceUnit(wiring.Component):
         beat = scale.control
         m.d.comb += [
             scale.take.eq(takes),
-            scale.numbers.eq(self.row.payload.data),
+            scale.numbers.eq(row.data),
             scale.scaled.eq(current.scaled),
             scale.weight.eq(current.weight),
             scale.blank.eq(~current.takes_row),
@@ -193,6 +197,7 @@ class ReduceUnit(wiring.Component):
         limit = ACCUMULATOR_BEATS * config.bus_bytes
         is_length = (length != 0) & (length % NUMBER_BYTES == 0) & (length <= limit)
         legal = (self.header.length_source == Source.SLOT) | is_length
+        legal &= self.header.format <= RowFormat.FP16
         legal &= self.header.length_scalar < config.bundle_scalars
         for step, row_events in zip(self.steps, self.row_events, strict=True):
             legal &= step.operation <= ReduceOperation.MAXIMUM
@@ -200,14 +205,17 @@ class ReduceUnit(wiring.Component):
             legal &= ((row_events | step.emit_events) & ~told) == 0
         m.d.sync += self.legal.eq(legal)
 
-    def _settle(self, m: Module, ends: Signal, beats: Signal, settled: Signal) -> None:
-        """Hold back the row behind a short one, see `RowAccumulate`."""
+    def _settle(self, m: Module, ends, beats, moves, settled) -> None:
+        """Hold back the row behind a short one, see `RowAccumulate`.
+
+        Cycles in which beats do not move on before the accumulator don't count.
+        """
         least_beats = self.least_row_beats
         left = Signal(range(least_beats))
         m.d.comb += settled.eq(left == 0)
         with m.If(ends & (beats < least_beats - 1)):
             m.d.sync += left.eq(least_beats - 1 - beats)
-        with m.Elif(~settled):
+        with m.Elif(~settled & moves):
             m.d.sync += left.eq(left - 1)
 
     def _notice_ends(self, m: Module, sequencer: PassSequencer) -> None:

@@ -9,7 +9,7 @@ from ember_hw.compiler.interpreters.reduce import QUIET_NAN, reduce_rows
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, event_bit
-from ember_hw.isa.reduce import ReduceOperation
+from ember_hw.isa.reduce import ReduceOperation, RowFormat
 
 CONFIG = AcceleratorConfig.preset("small")
 ITERATE, END, ROOT_END = (
@@ -21,7 +21,8 @@ def _records(operation=ReduceOperation.SUM, *, scaled=0, columns=2, **header):
     records = {f"row{entry}": {"events": 0} for entry in range(CONFIG.row_entries)}
     step = {"emit_events": 0, "operation": 0, "scaled": 0, "scalar": 0}
     records |= {f"reduce{entry}": dict(step) for entry in range(CONFIG.row_entries)}
-    records["reduce"] = {"length_source": 0, "length": 4 * columns, "length_scalar": 0, **header}
+    records["reduce"] = dict.fromkeys(("format", "length_source", "length_scalar"), 0)
+    records["reduce"] |= {"length": 4 * columns, **header}
     records["row0"]["events"] = ITERATE
     records["reduce0"] |= {"emit_events": END, "operation": operation, "scaled": scaled}
     return records
@@ -75,6 +76,19 @@ def test_request_begins_with_an_empty_accumulator():
     records["reduce0"]["emit_events"] = END
     bundles = [(ITERATE | ROOT_END, [0]), (ITERATE | END, [0])]
     assert _run(records, bundles, *ROWS[:2]) == [[3, -5]]
+
+
+@pytest.mark.parametrize(
+    ("format", "bits"),
+    [(RowFormat.BF16, [0xFFC1, 0x3FC0, 0x0001]), (RowFormat.FP16, [0x7E01, 0x3E00, 0x0001])],
+)
+def test_rows_are_widened(format, bits):
+    records = _records(ReduceOperation.COPY, columns=3, format=format)
+    (result,) = reduce_rows(records, CONFIG, BAGS[1:2], [np.array(bits, np.uint16).tobytes()])
+    assert result[1] == 1.5
+    nan, _, least = result.view(np.uint32).tolist()
+    expected = (0xFFC10000, 0x00010000) if format is RowFormat.BF16 else (QUIET_NAN, 0x33800000)
+    assert (nan, least) == expected
 
 
 def test_length_of_a_scalar():

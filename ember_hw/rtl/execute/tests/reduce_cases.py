@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Event, event_bit, event_mask
-from ember_hw.isa.reduce import ReduceOperation, reduce_header_fields, reduce_step_fields
+from ember_hw.isa.reduce import ReduceOperation, RowFormat, reduce_header_fields, reduce_step_fields
 
 Records = Mapping[str, Mapping[str, int]]
 
@@ -30,12 +30,13 @@ class Case:
     records : mapping
         ``reduce``, ``reduce<r>``, and ``row<r>`` for its events.
     bundles : list of (events, scalars, last)
-    rows : list of float32 (D,)
+    rows : list of arrays (D,)
+        float32, or uint16 for the bits of the smaller formats.
     """
 
     records: Records
     bundles: list[tuple[int, list[int], int]]
-    rows: list[NDArray[np.float32]]
+    rows: list[NDArray]
 
 
 def bag_records(
@@ -43,7 +44,7 @@ def bag_records(
     columns: int,
     operation: ReduceOperation = ReduceOperation.SUM,
     scaled: bool = False,
-) -> Records:
+) -> dict[str, dict[str, int]]:
     """Return the microcode of an EmbeddingBag: a row an iteration of level 1, a result its end."""
     iterate, end = ((event_mask([(event, 1)], config)) for event in (Event.ITERATE, Event.END))
     records: dict[str, dict[str, int]] = {}
@@ -83,6 +84,7 @@ def bag_case(
     operation: ReduceOperation = ReduceOperation.SUM,
     scaled: bool = False,
     corners: float = 0.0,
+    format: RowFormat = RowFormat.FP32,
 ) -> Case:
     """Return bags of some lengths, as the access unit tells of them.
 
@@ -98,7 +100,12 @@ def bag_case(
         1 << event_bit(*event, config)
         for event in ((Event.ITERATE, 1), (Event.END, 1), (Event.END, 0))
     )
-    rows = list(any_numbers(random, (sum(lengths), columns), corners))
+    numbers = any_numbers(random, (sum(lengths), columns), corners)
+    if format is RowFormat.BF16:
+        numbers = (numbers.view(np.uint32) >> 16).astype(np.uint16)
+    elif format is RowFormat.FP16:
+        with np.errstate(all="ignore"):
+            numbers = numbers.astype(np.float16).view(np.uint16)
     weights = any_numbers(random, sum(lengths), corners).view(np.uint32)
     bundles = []
     row = 0
@@ -112,7 +119,9 @@ def bag_case(
                 scalars[-1] = int(weights[row])
                 row += 1
             bundles.append((events | (root_end if ends else 0), scalars, int(ends)))
-    return Case(bag_records(config, columns, operation, scaled), bundles, rows)
+    records = bag_records(config, columns, operation, scaled)
+    records["reduce"]["format"] = format
+    return Case(records, bundles, list(numbers))
 
 
 def queue_bundles(case: Case) -> list[dict]:
