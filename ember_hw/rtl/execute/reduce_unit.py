@@ -29,9 +29,9 @@ class ReduceUnit(wiring.Component):
 
     `isa.reduce` says what the microcode means.
 
-    Throughput: a beat of fp32 numbers a cycle (of bf16 or fp16 half of one, see `RowWiden`), without
-    a cycle between rows or bags; the result of a bag leaves while its last row comes, and an empty
-    bag takes as many cycles as its result has beats.
+    Throughput: a beat of fp32 numbers a cycle, of bf16 or fp16 half of one (see `RowWiden`),
+    without a cycle between rows or bags; the result of a bag leaves while its last row comes, and
+    an empty bag takes as many cycles as its result has beats.
     A row that is added to an accumulator waits until its first beat may follow that of the row
     before it: rows of less than `least_row_beats` beats take that many cycles each. A pass that is
     not scaled waits until the scaled ones before it have left the pipelines. A scaled beat with
