@@ -32,6 +32,16 @@ _BINARY: Mapping[str, Callable[[int, int], int]] = {
     "divsi": _toward_zero,
     "floordivsi": lambda left, right: left // right,
     "ceildivsi": lambda left, right: -(-left // right),
+    "remsi": lambda left, right: left - right * _toward_zero(left, right),
+    "andi": lambda left, right: left & right,
+    "ori": lambda left, right: left | right,
+    "xori": lambda left, right: left ^ right,
+    "cmpi_eq": lambda left, right: left == right,
+    "cmpi_ne": lambda left, right: left != right,
+    "cmpi_slt": lambda left, right: left < right,
+    "cmpi_sle": lambda left, right: left <= right,
+    "cmpi_sgt": lambda left, right: left > right,
+    "cmpi_sge": lambda left, right: left >= right,
     "maxsi": lambda left, right: max(left, right),
     "minsi": lambda left, right: min(left, right),
 }
@@ -81,6 +91,9 @@ class _Host:
                     self.values[statement.name] = self._load(statement)
                 case Compute(operation="convert"):  # integers of memory are signed already
                     self.values[statement.name] = self.values[statement.operands[0]]
+                case Compute(operation="select"):
+                    condition, left, right = (self.values[name] for name in statement.operands)
+                    self.values[statement.name] = left if condition else right
                 case Compute() if statement.operation in _BINARY:
                     left, right = (self.values[name] for name in statement.operands)
                     self.values[statement.name] = _BINARY[statement.operation](left, right)

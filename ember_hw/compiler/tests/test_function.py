@@ -236,6 +236,25 @@ def test_rows_of_a_table_are_as_long_as_microcode_can_say() -> None:
     )
 
 
+def test_a_size_that_the_host_cannot_compute_is_refused() -> None:
+    text = GATHER.replace(
+        "  scf.for %i",
+        """  %some = arith.cmpi eq, %n, %m : index
+  %size = scf.if %some -> (index) {
+    scf.yield %n : index
+  } else {
+    scf.yield %m : index
+  }
+  %s = memref.alloc(%size) : memref<?xf32>
+  scf.for %i""",
+        1,
+    )
+    assert refused(text) == (
+        "size of an allocation must be arithmetic on constants, arguments and dimensions, or the "
+        "result of a host loop, not %size (op 'memref.alloc' in function 'gather')"
+    )
+
+
 @pytest.mark.parametrize(
     ("size", "rule"),
     [

@@ -46,12 +46,42 @@ def binary(operation: str, left: int, right: int) -> int:
         ("divsi", 7, 2, 3),
         ("floordivsi", -7, 2, -4),
         ("ceildivsi", 7, 2, 4),
+        ("remsi", -7, 2, -1),
+        ("remsi", 7, -2, 1),
+        ("andi", 6, 3, 2),
+        ("ori", 6, 3, 7),
+        ("xori", 6, 3, 5),
         ("maxsi", 2, 3, 3),
         ("minsi", 2, 3, 2),
     ],
 )
 def test_arithmetic(operation: str, left: int, right: int, expected: int) -> None:
     assert binary(operation, left, right) == expected
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("eq", [2, 1, 2]),
+        ("ne", [1, 2, 1]),
+        ("slt", [1, 2, 2]),
+        ("sle", [1, 1, 2]),
+        ("sgt", [2, 2, 1]),
+        ("sge", [2, 1, 1]),
+    ],
+)
+def test_comparison_and_selection(predicate: str, expected: list[int]) -> None:
+    two, found = Constant("two", "index", 2), list[int]()
+    for left in (0, 1, 2):
+        found.append(
+            run(
+                two,
+                Constant("a", "index", left),
+                Compute("holds", "i1", f"cmpi_{predicate}", ("a", "c1")),
+                Compute("v", "index", "select", ("holds", "c1", "two")),
+            )["v"]
+        )
+    assert found == expected
 
 
 def counting(lower: str, upper: str, name: str = "p", initial: str = "n") -> For:
