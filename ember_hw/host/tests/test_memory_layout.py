@@ -87,3 +87,32 @@ def test_table_beyond_the_addresses_is_refused() -> None:
     )
     with pytest.raises(ProgramError, match=f"^{re.escape(message)}$"):
         layout.place_table("tab", np.zeros((1, 16), np.float32))
+
+
+def test_rows_of_several_dimensions_follow_each_other() -> None:
+    array = np.arange(2 * 3 * 5, dtype=np.float32).reshape(2, 3, 5)
+    region = MemoryLayout(SMALL).place("x", array)
+    assert (region.rows, region.pitch, region.num_bytes) == (6, 8, 6 * 32)
+    rows = region.data[: region.num_bytes].view(np.float32).reshape(6, 8)
+    assert rows[:, :5].tolist() == array.reshape(6, 5).tolist()
+    assert not rows[:, 5:].any()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.int16),
+        np.arange(60, dtype=np.int32).reshape(3, 4, 5)[:, ::2],
+        np.zeros((0, 3, 5), np.float32),
+    ],
+)
+def test_a_copy_of_any_rank_is_brought_up_to_date(array: np.ndarray) -> None:
+    resident = ResidentArray(MemoryLayout(SMALL), "x", array)
+    assert resident.is_copy or not array.size
+    array += 1
+    resident.refresh()
+    region = resident.region
+    pitch = region.pitch if array.ndim > 1 else array.size
+    stored = region.data[: region.num_bytes].view(array.dtype).reshape(-1, pitch)
+    columns = array.shape[-1]
+    assert stored[:, :columns].tolist() == array.reshape(-1, columns).tolist()
