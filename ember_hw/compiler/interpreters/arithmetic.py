@@ -31,7 +31,9 @@ __all__ = [
     "divide_signed",
     "fused_multiply_add",
     "maximum",
+    "maximum_number",
     "minimum",
+    "minimum_number",
 ]
 
 ARITHMETIC = Handlers()
@@ -68,6 +70,16 @@ def maximum(a: Any, b: Any) -> Any:
 def minimum(a: Any, b: Any) -> Any:
     """Smaller float: NaN if one is NaN, and -0.0 of zeros of both signs."""
     return -maximum(-a, -b)
+
+
+def maximum_number(a: Any, b: Any) -> Any:
+    """Larger float, like `maximum`; the other one if one is NaN."""
+    return np.where(b != b, a, np.where(a != a, b, maximum(a, b)))[()]
+
+
+def minimum_number(a: Any, b: Any) -> Any:
+    """Smaller float, like `minimum`; the other one if one is NaN."""
+    return -maximum_number(-a, -b)
 
 
 def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:
@@ -141,8 +153,8 @@ _FLOAT_BINARY: dict[type[Operation], Callable[[Any, Any], Any]] = {
     arith.DivfOp: lambda a, b: a / b,
     arith.MaximumfOp: maximum,
     arith.MinimumfOp: minimum,
-    arith.MaxnumfOp: np.fmax,
-    arith.MinnumfOp: np.fmin,
+    arith.MaxnumfOp: maximum_number,
+    arith.MinnumfOp: minimum_number,
     math.PowFOp: np.power,
     math.CopySignOp: np.copysign,
     math.Atan2Op: np.arctan2,

@@ -10,7 +10,12 @@ import numpy as np
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
-from ember_hw.compiler.interpreters.arithmetic import maximum, minimum
+from ember_hw.compiler.interpreters.arithmetic import (
+    maximum,
+    maximum_number,
+    minimum,
+    minimum_number,
+)
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
 from ember_hw.compiler.interpreters.values import (
     Array,
@@ -161,8 +166,8 @@ REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "maxsi": max,
     "minimumf": minimum,
     "maximumf": maximum,
-    "minnumf": np.fmin,
-    "maxnumf": np.fmax,
+    "minnumf": minimum_number,
+    "maxnumf": maximum_number,
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,

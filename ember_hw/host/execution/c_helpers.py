@@ -30,10 +30,13 @@ static inline float ember_maximum(float a, float b)
 
 static inline float ember_minimum(float a, float b) { return -ember_maximum(-a, -b); }
 
-/* Larger float: the other one if one is NaN; the first of equal ones. */
-static inline float ember_maxnum(float a, float b) { return a >= b || b != b ? a : b; }
+/* Likewise, but the other one if one is NaN. */
+static inline float ember_maxnum(float a, float b)
+{
+    return b != b ? a : a != a ? b : ember_maximum(a, b);
+}
 
-static inline float ember_minnum(float a, float b) { return a <= b || b != b ? a : b; }
+static inline float ember_minnum(float a, float b) { return -ember_maxnum(-a, -b); }
 
 /* Quotient rounded to zero; -1 is apart, as INT64_MIN / -1 overflows. */
 static inline int64_t ember_divide(int64_t a, int64_t b) { return b == -1 ? -a : a / b; }

@@ -43,11 +43,11 @@ def minimum(a: Values, b: Values) -> Values:
 
 
 def _maxnum(a: Values, b: Values) -> Values:
-    return _where((a >= b) | (b != b), a, b)
+    return _where(b != b, a, _where(a != a, b, maximum(a, b)))
 
 
 def _minnum(a: Values, b: Values) -> Values:
-    return _where((a <= b) | (b != b), a, b)
+    return -_maxnum(-a, -b)
 
 
 def _divisor(b: Values) -> Values:
