@@ -23,8 +23,9 @@ from ember_hw.bench.result import Row
 from ember_hw.bench.simulated import Simulator
 from ember_hw.bench.workloads.case import Case
 from ember_hw.bench.workloads.cases import LATENCY_CYCLES, SINKS, Makers, small_cases, unit_of
+from ember_hw.bench.workloads.formulas import Traffic as ClosedForm
 from ember_hw.bench.workloads.formulas import traffic as traffic_of
-from ember_hw.bench.workloads.generated import Generated, Traffic, generate
+from ember_hw.bench.workloads.generated import Generated, Traffic, generate, lower_alone
 from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.errors import CheckError
 from ember_hw.sim.options import IdealMemory
@@ -125,6 +126,8 @@ def _unit(job: Job, makers: Makers, width_bits: int, gains: Gains) -> Iterator[R
 def traffic_rows(case: Case, levels: Sequence[Generated], width_bits: int) -> Iterator[Row]:
     """Interpret every level; return what its queues carry a lookup beside the closed forms.
 
+    Where the passes alone give another program than for hardware, that is counted as well.
+
     Raises
     ------
     CheckError
@@ -135,7 +138,15 @@ def traffic_rows(case: Case, levels: Sequence[Generated], width_bits: int) -> It
         found = generated.traffic()
         first = first or found.outputs
         check_outputs(case.name, generated.opt_level, found.outputs, first)
-        yield from traffic_of_level(case, generated, found, width_bits)
+        opt_level, lanes = generated.opt_level, generated.lanes
+        wanted = traffic_of(case, opt_level, lanes, hardware=True)
+        yield from traffic_of_level(generated, found, wanted, width_bits)
+        alone = traffic_of(case, opt_level, lanes, hardware=False)
+        if alone != wanted:
+            generated = lower_alone(case, opt_level, lanes)
+            found = generated.traffic()
+            check_outputs(case.name, opt_level, found.outputs, first)
+            yield from traffic_of_level(generated, found, alone, width_bits, ", passes alone")
 
 
 def check_outputs(
@@ -160,25 +171,28 @@ def check_outputs(
 
 
 def traffic_of_level(
-    case: Case, generated: Generated, found: Traffic, width_bits: int
+    generated: Generated,
+    found: Traffic,
+    wanted: ClosedForm,
+    width_bits: int,
+    remark: str = "",
 ) -> Iterator[Row]:
     """Return what the queues of one level carry a lookup beside the closed forms."""
-    wanted = traffic_of(case, generated.opt_level, generated.lanes)
-    lookups = case.sizes.lookups
+    case = generated.case
     for what, count, formula in (
         ("tokens", found.tokens, wanted.tokens),
         ("entries", found.entries, wanted.entries),
     ):
-        value = Fraction(count, lookups)
+        value = Fraction(count, case.sizes.lookups)
         yield Row(
             workload=f"{case.name}/{width_bits}-bit",
-            metric=f"{what} a lookup, level {generated.opt_level}",
+            metric=f"{what} a lookup, level {generated.opt_level}{remark}",
             value=float(value),
             unit="1",
             params={
                 **case.params,
                 "vector_length": generated.lanes,
-                "dlc": len(generated.programs),
+                "programs": len(generated.programs),
             },
             reference_name="closed form",
             reference=float(formula),

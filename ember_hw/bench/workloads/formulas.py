@@ -3,9 +3,10 @@ r"""Control tokens and data entries a lookup, in closed form, of every kernel an
 With D elements and :math:`n = \lceil D / V \rceil` vectors a row, L lookups a group (bag, node,
 block of queries) in the mean, B groups a table. A scalar or a vector is one entry, a row n.
 
-Levels 0 and 1 of message passing and attention are two programs, one behind the other, and both
-count. At level 3 a loop's counter replaces an operand only where it saves entries that the execute
-side takes alone; the row's number of SpMM travels beside its weight and stays.
+Two kernels have other numbers for hardware than the passes alone give. Levels 0 and 1 of message
+passing are two programs for it, one behind the other, and both count: a token more a neighbour, for
+the weight that the first leaves to the second. And the row's number of SpMM travels beside its
+weight, so that at level 3 it stays: counting rows would cost a token.
 """
 
 from __future__ import annotations
@@ -24,34 +25,38 @@ class Traffic(NamedTuple):
     entries: Fraction
 
 
-def _tables(s: Sizes, opt_level: int, n: int) -> tuple[Fraction | int, Fraction | int]:
-    groups = 1 / s.lookups_a_group
-    ends = groups * (1 + Fraction(s.tables, s.groups))
+_Counts = tuple[Fraction | int, Fraction | int]
+
+
+def _tables(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
+    ends = 1 / s.lookups_a_group * (1 + Fraction(s.tables, s.groups))
     return ((n, 3 * n), (n, 3 * n), (1, 1 + n), (1 + ends, n))[opt_level]
 
 
-def _spmm(s: Sizes, opt_level: int, n: int) -> tuple[Fraction | int, Fraction | int]:
-    return ((n, 4 * n), (n, 4 * n), (1, 2 + n), (1, 2 + n))[opt_level]
+def _spmm(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
+    ends = 1 / s.lookups_a_group
+    last = (1, 2 + n) if hardware else (1 + ends, 1 + n)
+    return ((n, 4 * n), (n, 4 * n), (1, 2 + n), last)[opt_level]
 
 
-def _fusedmm(s: Sizes, opt_level: int, n: int) -> tuple[Fraction | int, Fraction | int]:
+def _fusedmm(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
     begins = 1 / s.lookups_a_group
-    split = 2 * n + 2, 5 * n
-    return (split, split, (1 + begins, 1 + n + n * begins), (1 + begins, n + n * begins))[opt_level]
+    first = 2 * n + 1 + hardware, 5 * n
+    return (first, first, (1 + begins, 1 + n + n * begins), (1 + begins, n + n * begins))[opt_level]
 
 
-def _transe(s: Sizes, opt_level: int, n: int) -> tuple[Fraction | int, Fraction | int]:
+def _transe(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
     return ((n + 1, 3 * n + 1), (n + 1, 3 * n + 1), (1, 1 + 3 * n), (1, 3 * n))[opt_level]
 
 
-def _attention(s: Sizes, opt_level: int, n: int) -> tuple[Fraction | int, Fraction | int]:
+def _attention(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
     begins = 1 / s.lookups_a_group
-    split = n * (1 + begins), 4 * n + 3 * n * begins
+    first = n * (1 + begins), 4 * n + 3 * n * begins
     rows = 1 + 2 * n + n * begins
-    return (split, split, (1 + begins, rows + begins), (1 + begins, rows))[opt_level]
+    return (first, first, (1 + begins, rows + begins), (1 + begins, rows))[opt_level]
 
 
-_FORMULAS: dict[str, Callable[[Sizes, int, int], tuple[Fraction | int, Fraction | int]]] = {
+_FORMULAS: dict[str, Callable[[Sizes, int, int, bool], _Counts]] = {
     "tables": _tables,
     "spmm": _spmm,
     "fusedmm": _fusedmm,
@@ -60,7 +65,7 @@ _FORMULAS: dict[str, Callable[[Sizes, int, int], tuple[Fraction | int, Fraction 
 }
 
 
-def traffic(case: Case, opt_level: int, lanes: int) -> Traffic:
+def traffic(case: Case, opt_level: int, lanes: int, *, hardware: bool) -> Traffic:
     """Return what a lookup of a case costs.
 
     Parameters
@@ -71,7 +76,9 @@ def traffic(case: Case, opt_level: int, lanes: int) -> Traffic:
         0 to 3.
     lanes : int
         Elements of a vector.
+    hardware : bool
+        Whether it is compiled for the access unit, or by the passes alone.
     """
     vectors = -(-case.sizes.dim // lanes) if opt_level else case.sizes.dim
-    tokens, entries = _FORMULAS[case.kernel](case.sizes, opt_level, vectors)
+    tokens, entries = _FORMULAS[case.kernel](case.sizes, opt_level, vectors, hardware)
     return Traffic(Fraction(tokens), Fraction(entries))

@@ -16,7 +16,7 @@ from ember_hw.bench.workloads.case import Case
 from ember_hw.compiler.backend.lower import lower
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
-from ember_hw.compiler.pipeline import vector_length_of
+from ember_hw.compiler.pipeline import run_pipeline, vector_length_of
 from ember_hw.config import AcceleratorConfig
 
 #: Opt levels whose rows come whole, in the order of the hand-written program's.
@@ -39,7 +39,8 @@ class Generated:
     module : ModuleOp
         Its dlc.
     programs : tuple of str
-        Text of each access program, in the order in which they run.
+        Text of each access program, in the order in which they run; none where the passes alone
+        have lowered it.
     """
 
     case: Case
@@ -112,6 +113,19 @@ def generate(case: Case, opt_level: int, config: AcceleratorConfig) -> Generated
     lowered = lower(module, opt_level, config)
     programs = tuple(str(program) for program in lowered.programs)
     return Generated(case, opt_level, vector_length_of(config), module, programs)
+
+
+def lower_alone(case: Case, opt_level: int, lanes: int) -> Generated:
+    """Lower a case by the passes alone, whatever an access unit can hold.
+
+    Raises
+    ------
+    CompileError
+        A pass refuses the function.
+    """
+    module = parse_module(case.text, f"{case.kernel}.mlir")
+    run_pipeline(module, opt_level, lanes)
+    return Generated(case, opt_level, lanes, module, ())
 
 
 def _argument_names(module: ModuleOp) -> Sequence[str]:

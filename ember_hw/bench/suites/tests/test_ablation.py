@@ -14,8 +14,9 @@ from ember_hw.bench.suites import ablation
 from ember_hw.bench.tests.fakes import ASimulator, Silent
 from ember_hw.bench.workloads.cases import unit_of
 from ember_hw.bench.workloads.dlrm import recommender
+from ember_hw.bench.workloads.formulas import traffic
 from ember_hw.bench.workloads.generated import Traffic, generate
-from ember_hw.bench.workloads.graphs import message_passing
+from ember_hw.bench.workloads.graphs import message_passing, spmm
 from ember_hw.errors import CheckError
 
 #: Cycles of each level on the stand-in: the third step gains nothing.
@@ -84,9 +85,22 @@ def test_traffic_that_differs_from_the_closed_form_misses_the_bar(tokens: int) -
     case = recommender("RM3", 0.0, seed=0, bags=1, tables=1)
     generated = generate(case, 0, unit_of(512))
     found = Traffic(tokens * 20, 96 * 20, {})
-    first, second = ablation.traffic_of_level(case, generated, found, 512)
+    wanted = traffic(case, 0, 16, hardware=True)
+    first, second = ablation.traffic_of_level(generated, found, wanted, 512)
     assert first.is_below_bar
     assert not second.is_below_bar
+
+
+def test_what_the_passes_alone_give_is_counted_where_it_differs() -> None:
+    case = spmm("karate club", seed=0, nodes=0, dim=16)
+    levels = [generate(case, opt_level, unit_of(512)) for opt_level in (2, 3)]
+    rows = {row.metric: row for row in ablation.traffic_rows(case, levels, 512)}
+    assert len(rows) == 6
+    assert rows["tokens a lookup, level 3"].value == 1
+    alone = rows["tokens a lookup, level 3, passes alone"]
+    assert alone.value == pytest.approx(1 + 34 / 156)
+    assert rows["entries a lookup, level 3, passes alone"].value == 2
+    assert all(row.ratio == 1.0 for row in rows.values())
 
 
 def test_both_programs_of_a_level_count() -> None:

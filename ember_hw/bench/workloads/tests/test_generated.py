@@ -14,7 +14,7 @@ from ember_hw.bench.workloads.case import Case
 from ember_hw.bench.workloads.cases import unit_of
 from ember_hw.bench.workloads.dlrm import bags_of_tables
 from ember_hw.bench.workloads.formulas import traffic
-from ember_hw.bench.workloads.generated import generate
+from ember_hw.bench.workloads.generated import generate, lower_alone
 from ember_hw.bench.workloads.graphs import message_passing, spmm
 from ember_hw.bench.workloads.triples import transe
 from ember_hw.compiler.interpreters.microcode import execute
@@ -75,12 +75,14 @@ def test_traffic_is_that_of_the_closed_form_and_the_result_that_of_numpy(
     for opt_level in range(4):
         generated = generate(case, opt_level, unit_of(width_bits))
         found = generated.traffic()
-        wanted = traffic(case, opt_level, generated.lanes)
-        lookups = case.sizes.lookups
-        assert (found.tokens, found.entries) == (
-            lookups * wanted.tokens,
-            lookups * wanted.entries,
-        ), opt_level
+        alone = lower_alone(case, opt_level, generated.lanes).traffic()
+        for counts, hardware in ((found, True), (alone, False)):
+            wanted = traffic(case, opt_level, generated.lanes, hardware=hardware)
+            lookups = case.sizes.lookups
+            assert (counts.tokens, counts.entries) == (
+                lookups * wanted.tokens,
+                lookups * wanted.entries,
+            ), (opt_level, hardware)
         for symbol, array in expected(case).items():
             if symbol == "out":
                 np.testing.assert_allclose(found.outputs[symbol], array, rtol=1e-5, atol=1e-5)
