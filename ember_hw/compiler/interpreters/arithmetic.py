@@ -74,7 +74,10 @@ def minimum(a: Any, b: Any) -> Any:
 
 def maximum_number(a: Any, b: Any) -> Any:
     """Larger float, like `maximum`; the other one if one is NaN."""
-    return np.where(b != b, a, np.where(a != a, b, maximum(a, b)))[()]
+    larger: Array = np.array(maximum(a, b))
+    np.copyto(larger, b, where=a != a)
+    np.copyto(larger, a, where=b != b)
+    return larger[()]
 
 
 def minimum_number(a: Any, b: Any) -> Any:
