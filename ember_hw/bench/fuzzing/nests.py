@@ -22,15 +22,19 @@ from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.config import MOST_TRAVERSAL_UNITS, AcceleratorConfig
 from ember_hw.errors import AssemblyError, CompileError
 
-#: Room for everything that a nest may need but units, of which there are as many as there can be.
-CONFIG = AcceleratorConfig(
-    name="nests",
-    data_width_bits=128,
-    traversal_units=MOST_TRAVERSAL_UNITS,
-    streams_per_unit=4,
-    row_entries=8,
-    exports=16,
-    bundle_scalars=8,
+#: Room for everything that a nest may need but units, of which there are as many as there can be,
+#: and streams: with few, relays are needed.
+CONFIGS = tuple(
+    AcceleratorConfig(
+        name=f"nests{streams}",
+        data_width_bits=128,
+        traversal_units=MOST_TRAVERSAL_UNITS,
+        streams_per_unit=streams,
+        row_entries=8,
+        exports=16,
+        bundle_scalars=8,
+    )
+    for streams in (4, 2, 1)
 )
 #: Elements of a row: one, a beat, more than a beat.
 COLUMNS = (1, 4, 6)
@@ -104,7 +108,8 @@ def attempt(seed: int, opt_level: int) -> str | None:
     module = parse_module(random_nest(seed))
     expected = nest_arguments(seed, columns)
     interpret(module, "kernel", list(expected.values()))
-    lowered = lower(module, opt_level, CONFIG, may_leave_loops=True)
+    config = CONFIGS[seed // 12 % len(CONFIGS)]
+    lowered = lower(module, opt_level, config, may_leave_loops=True)
     found: dict[str, Any] = nest_arguments(seed, columns)
     run_microcode(lowered.assemblies, module, "kernel", list(found.values()), found)
     for name in WRITTEN:
