@@ -2,8 +2,8 @@
 
 The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
 `open_device`, `load`, `AcceleratorConfig`; for ``torch.compile(model, backend="ember_hw")``:
-`Record` and `explain` of what runs where, and the operators `spmm` and `fusedmm`. Each is imported
-when it is first used, so that importing the package is quick.
+`Record` and `explain` of what runs where, and the operators `spmm`, `fusedmm` and
+`block_attention`. Each is imported when it is first used, so that importing the package is quick.
 
 Examples
 --------
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ember_hw.compiler import compile, compile_function
-    from ember_hw.compiler.frontend.torch_ops import fusedmm, spmm
+    from ember_hw.compiler.frontend.torch_ops import block_attention, fusedmm, spmm
     from ember_hw.compiler.program_file import load
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AcceleratorConfig",
     "Record",
+    "block_attention",
     "compile",
     "compile_function",
     "explain",
@@ -43,6 +44,7 @@ __all__ = [
 _HOMES = {
     "AcceleratorConfig": "ember_hw.config",
     "Record": "ember_hw.host.torch_backend",
+    "block_attention": "ember_hw.compiler.frontend.torch_ops",
     "compile": "ember_hw.compiler",
     "compile_function": "ember_hw.compiler",
     "explain": "ember_hw.host.torch_backend",

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.emit import emit_embedding, emit_pooling
+from ember_hw.compiler.frontend.emit_block_attention import emit_block_attention
 from ember_hw.compiler.frontend.emit_fusedmm import emit_fusedmm
 from ember_hw.compiler.frontend.emit_scores import emit_scores
 from ember_hw.compiler.frontend.operation_spec import FUSEDMM_SYMBOLS, OperationSpec, score_table
@@ -45,6 +46,8 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec) -> ModuleOp:
             names = {role: FUSEDMM_SYMBOLS[same.get(role, role)] for role in FUSEDMM_SYMBOLS}
             dtype = facts["index_dtype" if facts.get("layout") == "parts" else "source_dtype"]
             return emit_fusedmm(dtype, facts["nonlinearity"], names)
+        case "block_attention":
+            return emit_block_attention(facts["scale"])
         case kind:
             assert kind == "scores", kind
             symbols = [score_table(table, part, parts) for table, _, part, parts in facts["leaves"]]

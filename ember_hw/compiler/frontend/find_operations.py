@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ember_hw.compiler.frontend.match_aggregation import AGGREGATION_OPS, match_aggregation
+from ember_hw.compiler.frontend.match_block_attention import ATTENTION_OPS, match_block_attention
 from ember_hw.compiler.frontend.match_embeddings import (
     BAG_OPS,
     EMBEDDING_OPS,
@@ -59,6 +60,7 @@ def _calls(*targets: Any) -> Callable[[Node], bool]:
 # What takes in others comes first. A sum that isn't a score is no embedding operation, and the
 # embeddings in it are tried by themselves.
 _MATCHERS = (
+    _Matcher(_calls(*ATTENTION_OPS), match_block_attention),
     _Matcher(_calls(*AGGREGATION_OPS), match_aggregation),
     _Matcher(_calls(*SPARSE_OPS), match_sparse),
     _Matcher(is_sparse_product, match_sparse),

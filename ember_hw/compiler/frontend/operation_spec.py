@@ -99,6 +99,8 @@ class OperationSpec:
             return {
                 symbol: (role, 0, 1) for role, symbol in FUSEDMM_SYMBOLS.items() if role not in same
             }
+        if self.kind == "block_attention":
+            return {"key": ("keys", 0, 1), "val": ("values", 0, 1)}
         return {"tab": ("weight" if self.kind == "embedding" else "dense", 0, 1)}
 
 

@@ -2,7 +2,7 @@
 
 A sparse tensor makes `torch.compile` fall back to eager without a word. These operators take its
 parts as dense tensors instead. Importing this module registers them as
-``torch.ops.ember_hw.spmm`` and ``torch.ops.ember_hw.fusedmm``.
+``torch.ops.ember_hw.spmm``, ``.fusedmm`` and ``.block_attention``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["fusedmm", "spmm"]
+__all__ = ["block_attention", "fusedmm", "spmm"]
 
 
 def _identity(x: torch.Tensor) -> torch.Tensor:
@@ -137,3 +137,70 @@ def _fake_fusedmm(
 
 _registered = fusedmm
 _registered.register_fake(_fake_fusedmm)
+
+
+@torch.library.custom_op("ember_hw::block_attention", mutates_args=())
+def block_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    blocks: torch.Tensor,
+    block_size: int,
+    scale: float,
+) -> torch.Tensor:
+    """Let each block of queries attend to some blocks of keys, as in BigBird.
+
+    Parameters
+    ----------
+    query : float32 (T, D)
+        Queries; block b is rows b * block_size to (b + 1) * block_size.
+    key, value : float32 (S, D)
+        Keys and values, in blocks alike. The last block may be a partial one: what it lacks weighs
+        nothing.
+    blocks : int32 or int64 (ceil(T / block_size), N)
+        The blocks of keys of each block of queries. One that is listed twice counts twice.
+    block_size : int
+        Rows of a block.
+    scale : float
+        What the products of queries and keys are multiplied by.
+
+    Returns
+    -------
+    float32 (T, D)
+
+    Examples
+    --------
+    >>> rows = torch.eye(2)
+    >>> block_attention(rows, rows, rows, torch.tensor([[0], [1]]), 1, 1.0).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows, columns = query.shape
+    num_keys = key.shape[0]
+    padding = -num_keys % block_size
+    keys, values = (
+        torch.nn.functional.pad(matrix, (0, 0, 0, padding)).view(-1, block_size, columns)[blocks]
+        for matrix in (key, value)
+    )
+    queries = torch.nn.functional.pad(query, (0, 0, 0, -rows % block_size))
+    queries = queries.view(-1, block_size, columns)
+    scores = torch.einsum("bqd,bnkd->bqnk", queries, keys) * scale
+    places = blocks.unsqueeze(-1) * block_size + torch.arange(block_size)
+    scores = scores.masked_fill((places >= num_keys).unsqueeze(1), float("-inf"))
+    weights = scores.flatten(2).softmax(-1)
+    pooled = torch.einsum("bqk,bkd->bqd", weights, values.flatten(1, 2))
+    return pooled.reshape(-1, columns)[:rows].contiguous()
+
+
+def _fake_block_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    blocks: torch.Tensor,
+    block_size: int,
+    scale: float,
+) -> torch.Tensor:
+    return torch.empty_like(query)
+
+
+_registered = block_attention
+_registered.register_fake(_fake_block_attention)

@@ -18,6 +18,7 @@ __all__ = ["BINDINGS", "Binding", "Output", "Request", "binding_of"]
 #: Module of each kind. Imported when a program of the kind is first used.
 BINDINGS: dict[str, str] = {
     "aggregation": "ember_hw.host.bindings.aggregation",
+    "block_attention": "ember_hw.host.bindings.block_attention",
     "embedding": "ember_hw.host.bindings.embedding",
     "embedding_bag": "ember_hw.host.bindings.embedding_bag",
     "function": "ember_hw.host.bindings.function",

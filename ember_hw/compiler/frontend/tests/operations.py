@@ -125,6 +125,13 @@ def _own_edges(random, columns, size):
     return _edges(random, columns, size)[1:]
 
 
+def _blocks(random, columns, size):
+    # 5 queries and 2 * size + 1 keys: the last block of both is a partial one.
+    queries = random.standard_normal((5, columns)).astype(np.float32)
+    keys, values = random.standard_normal((2, 2 * size + 1, columns)).astype(np.float32)
+    return queries, keys, values, random.integers(0, size + 1, (3, 2))
+
+
 def _triples(random, columns, size):
     entities, relations = random.integers(0, ROWS, (2, size)), random.integers(0, 3, size)
     return entities[0], relations, entities[1]
@@ -226,6 +233,13 @@ CASES = (
         lambda random, columns, size: tuple(
             array for place, array in enumerate(_csr(random, columns, size)) if place != 2
         ),
+        exact=False,
+    ),
+    OpCase(
+        "block_attention",
+        "block_attention",
+        lambda m, q, k, v, b: torch.ops.ember_hw.block_attention(q, k, v, b, 2, 0.5),
+        _blocks,
         exact=False,
     ),
     OpCase("transe_1", "scores", _transe(1), _triples),

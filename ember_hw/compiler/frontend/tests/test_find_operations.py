@@ -238,6 +238,23 @@ def test_copy_to_an_input_at_the_end_is_no_write_in_place(reads_later, found):
     assert len(find_operations(graph).operations) == found
 
 
+def test_blocks_without_rows_are_refused():
+    graph = torch.fx.Graph()
+    matrices = [graph.placeholder(name) for name in ("query", "key", "value")]
+    blocks = graph.placeholder("blocks")
+    for matrix in matrices:
+        matrix.meta["val"] = torch.zeros(4, 2)
+    blocks.meta["val"] = torch.zeros(2, 1, dtype=torch.int64)
+    operator = torch.ops.ember_hw.block_attention.default
+    node = graph.call_function(operator, (*matrices, blocks, 0, 1.0))
+    graph.output(node)
+    (refusal,) = find_operations(graph).refusals
+    assert refusal.reason == (
+        f"block_size must be a number, at least 1, not 0, in node {node.name!r} "
+        "(ember_hw.block_attention.default)"
+    )
+
+
 def test_operator_of_two_matrices_is_read():
     _, findings = _find(
         lambda m, c, s, x: fusedmm(c, s, m.weight[:2] * 1.0, x, "relu"),

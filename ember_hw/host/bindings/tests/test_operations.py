@@ -13,6 +13,7 @@ import torch
 
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings import binding_of
+from ember_hw.host.reference_attention import block_attention
 from ember_hw.host.reference_edges import fusedmm
 from ember_hw.host.reference_scores import scores
 from ember_hw.host.request import normalise_request
@@ -103,6 +104,12 @@ SCORES = _program(
     {"tab0": ["table0", 0, 1]},
     table0=True,
 )
+ATTENTION = _program(
+    "block_attention",
+    _named("queries", "keys", "values", "blocks"),
+    {"block_size": 2, "scale": 0.5, "index_dtype": "int64"},
+    {"key": ["keys", 0, 1], "val": ["values", 0, 1]},
+)
 X = TABLE
 EDGES = np.array([[0, 6, 2], [1, 1, 0]])
 W = np.ones(3, np.float32)
@@ -164,6 +171,14 @@ REFUSED = [
      "shape (1, 2) (table 'table0')"),
     (SCORES, (_ints(1), _ints(-1)), IndexError, "indices1[0] must be in [0, 7), the rows of table "
      "'table0', not -1"),
+    (ATTENTION, (X[:3], X, X[:5], _ints(0, 1).reshape(2, 1)), ValueError, "values must be of the "
+     "shape (7, 4) of keys, not (5, 4)"),
+    (ATTENTION, (X[:3, :2], X, X, _ints(0, 1).reshape(2, 1)), ValueError, "queries must have the 4 "
+     "columns of keys, not 2"),
+    (ATTENTION, (X[:3], X, X, _ints(0, 1).reshape(1, 2)), ValueError, "blocks must be of shape "
+     "(2, at least 1), a row for each block of queries, not (1, 2)"),
+    (ATTENTION, (X[:3], X, X, _ints(0, 4).reshape(2, 1)), IndexError, "blocks[1, 0] must be in "
+     "[0, 4), the rows of table 'blocks of keys', not 4"),
 ]  # fmt: skip
 
 
@@ -181,6 +196,24 @@ def test_edges_are_sorted_by_target_and_stay_in_order():
     assert request.arrays["psw"].tolist() == [2.0, 0.0, 1.0]
     assert request.arrays["tab"] is X
     assert request.lookups == 3
+
+
+def test_partial_blocks_end_with_the_keys_and_queries_are_padded():
+    inputs = (X[:3], X, X, _ints(0, 3).reshape(2, 1))
+    request = binding_of(ATTENTION).request(ATTENTION, inputs)
+    assert request.arrays["off"].tolist() == [0, 2, 4, 6, 7]
+    assert request.arrays["qry"].shape == (4, 4)
+    assert not request.arrays["qry"][3].any()
+    assert request.outputs["s"].shape == (4, 2)
+    assert request.finish({"out": np.zeros((4, 4), np.float32)}).shape == (3, 4)
+
+
+def test_attention_is_near_the_true_value():
+    blocks = _ints(0, 3, 1, 3).reshape(2, 2)
+    single = block_attention(X[:3], X, X, blocks, 2, 0.5)
+    double = block_attention(X[:3], X, X, blocks, 2, 0.5, np.float64)
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(single, double, rtol=1e-5, atol=1e-6)
 
 
 def test_maximum_starts_below_every_row():
