@@ -17,6 +17,9 @@ from ember_hw.host.report import Report, config_facts
 
 EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
+#: Programs whose tables a device holds. Each maps its own memory, so none is in another's way.
+LOADED_PROGRAMS = 64
+
 #: Module of each backend; it has a class `Backend`. Imported when a device is opened.
 BACKENDS = {
     "interpreter": "ember_hw.host.backends.interpreter",
@@ -88,7 +91,7 @@ class Device:
         self._engine: EngineName = engine
         self._backend: Backend | None = backend
         self.config = backend.config
-        self._loaded: LoadedProgram | None = None
+        self._loaded: dict[int, LoadedProgram] = {}  # by identity, the latest last
         self._report: Report | None = None
 
     @property
@@ -107,6 +110,8 @@ class Device:
     def load(self, program: Program) -> None:
         """Bring a program's tables into the device's memory; `run` does so where it wasn't done.
 
+        Those of the latest 64 programs stay there.
+
         Raises
         ------
         ProgramError
@@ -119,8 +124,10 @@ class Device:
                 f"(hash {self.config.hash():#010x}) of device {self.name!r}, "
                 f"not for {program.config.name!r} (hash {program.config.hash():#010x})"
             )
-        self._loaded = None
-        self._loaded = LoadedProgram(program)
+        self._loaded.pop(id(program), None)
+        self._loaded[id(program)] = LoadedProgram(program)
+        while len(self._loaded) > LOADED_PROGRAMS:
+            del self._loaded[next(iter(self._loaded))]
 
     def reload(self, program: Program) -> None:
         """Bring the tables in again, after their values changed.
@@ -167,12 +174,9 @@ class Device:
         """
         backend = self._open()
         self._report = None
-        if self._loaded is None or self._loaded.program is not program:
+        if id(program) not in self._loaded or not self._loaded[id(program)].is_current():
             self.load(program)
-        elif not self._loaded.is_current():
-            self.reload(program)
-        loaded = self._loaded
-        assert loaded is not None
+        loaded = self._loaded[id(program)]
         request = loaded.binding.request(program, inputs)
         run = loaded.prepare(request)
         account = RunAccount(program, request)
@@ -215,7 +219,7 @@ class Device:
         if self._backend is not None:
             self._backend.close()
         self._backend = None
-        self._loaded = None
+        self._loaded.clear()
 
     def __enter__(self) -> Self:
         return self

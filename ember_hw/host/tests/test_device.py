@@ -91,6 +91,25 @@ def test_table_that_was_replaced_is_loaded_again(device: Device) -> None:
     assert bit_equal(pooled, device.run(bag_program(TABLE + 1), INPUTS))
 
 
+def test_tables_of_programs_that_take_turns_stay_loaded(device: Device) -> None:
+    programs = [bag_program(TABLE + k) for k in range(3)]
+    answers = [device.run(program, INPUTS) for program in programs]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "load", None)  # it isn't needed again
+        for program, answer in zip(programs, answers, strict=True):
+            assert bit_equal(device.run(program, INPUTS), answer)
+
+
+def test_programs_beyond_a_limit_are_loaded_again(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ember_hw.host.device.LOADED_PROGRAMS", 1)
+    first, second = bag_program(TABLE), bag_program(TABLE + 1)
+    for _ in range(2):
+        assert bit_equal(device.run(first, INPUTS), POOLED)
+        assert not bit_equal(device.run(second, INPUTS), POOLED)
+
+
 def test_reload_brings_in_new_values(device: Device) -> None:
     program = bag_program(np.zeros((10, 7), np.float32))
     device.load(program)
