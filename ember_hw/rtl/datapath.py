@@ -238,7 +238,7 @@ class Datapath(wiring.Component):
             marks.i.valid.eq(issue.finished),
             bundles_ended.eq(bundles_ended + bundle_closes - self.ended),
             here.eq(here + self.root.valid - self.ended),
-            settled.eq(whole | (here > 1)),
+            settled.eq(whole | ((here > 1) & ~self.ended)),
         ]
         m.d.comb += [
             marks.i.payload.eq(issued),

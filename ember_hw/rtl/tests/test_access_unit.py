@@ -135,6 +135,26 @@ def test_indices_come_through_the_input_queue(seed: int, stall: float, requests:
     _run(machine, scenario, cycles=20_000)
 
 
+def test_the_end_awaits_the_rest_of_the_lines():
+    """Their first words are enough for the row, which may overtake the others."""
+    machine = Machine(seed=12, latency=(1, 1), interleave=True, pause=0.85)
+    bags = Bags(((5,),), row_bytes=8)
+    at_end = []
+
+    async def watch(ctx):
+        async for _, _, ends in ctx.tick().sample(machine.dut.irq):
+            if ends:
+                at_end.append(machine.is_idle)
+
+    async def scenario(ctx):
+        for _ in range(12):
+            assert (await machine.launch(ctx, bags)).agrees(bags)
+
+    machine.process(watch, background=True)
+    _run(machine, scenario)
+    assert at_end == [True] * 12
+
+
 def test_a_program_follows_another():
     machine = Machine(latency=(8, 8))
 
