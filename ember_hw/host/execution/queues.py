@@ -30,12 +30,15 @@ class RowEntry:
         Bytes of a row; None where a value tells them.
     is_part : bool
         Whether the row's end may cut it short.
+    length_scalar : int, optional
+        Scalar of the bundle that tells a row's bytes, if one does.
     """
 
     index: int
     events: int
     length_bytes: int | None
     is_part: bool
+    length_scalar: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Batch:
     beats : uint8 (T, bus_bytes)
         Beats of the rows, C-contiguous.
     starts, sizes : int64 (R,)
-        First byte of each row, and its bytes; a row that may be cut short, and one whose length a
-        value tells, counts all bytes of its beats.
+        First byte of each row, and its bytes; a row that may be cut short, and one whose length is
+        told by a value that the bundle doesn't hold, counts all bytes of its beats.
     numbers : dict of int to int64 (N,)
         By entry: number of the row that each bundle has of it, if it has one.
     """
@@ -121,7 +124,11 @@ class Queues:
         numbers: dict[int, NDArray[np.int64]] = {}
         for entry, present in zip(self._entries, has_row, strict=True):
             numbers[entry.index] = number
-            self._check_rows(entry, number[present[:bundles]], lengths, sizes)
+            here = present[:bundles]
+            told: NDArray[np.int64] | int | None = entry.length_bytes
+            if entry.length_scalar is not None:
+                told = chunk.scalars[:bundles][here, entry.length_scalar].astype(np.int64)
+            self._check_rows(entry, told, number[here], lengths, sizes)
             number = number + present[:bundles]
         self.bundles += bundles
         self.rows += rows
@@ -173,22 +180,24 @@ class Queues:
     def _check_rows(
         self,
         entry: RowEntry,
+        told: NDArray[np.int64] | int | None,
         mine: NDArray[np.int64],
         lengths: NDArray[np.int64],
         sizes: NDArray[np.int64],
     ) -> None:
         """Check the beats of an entry's rows, and set their sizes where they are known."""
-        if entry.length_bytes is None:
+        if told is None:
             return
-        beats = -(-entry.length_bytes // self._config.bus_bytes)
+        beats = np.broadcast_to(-(-np.asarray(told) // self._config.bus_bytes), mine.shape)
         found = lengths[mine]
         bad = found > beats if entry.is_part else found != beats
         if bad.any():
+            first = int(bad.argmax())
             raise DeviceError(
-                f"each row of row{entry.index} must be {beats} beats on the row queue, "
-                f"not {int(found[bad.argmax()])}"
+                f"each row of row{entry.index} must be {int(beats[first])} beats on the row queue, "
+                f"not {int(found[first])}"
             )
-        sizes[mine] = np.minimum(sizes[mine], entry.length_bytes)
+        sizes[mine] = np.minimum(sizes[mine], told)
 
 
 def events_in_order(levels: int) -> list[tuple[Event, int]]:
@@ -214,7 +223,11 @@ def row_entries(microcode: Microcode) -> list[RowEntry]:
             raise ProgramError(f"events of row{index} must be among those that the unit issues")
         is_known = record["length_source"] == Source.IMMEDIATE
         length = record["length"] if is_known else None
-        entries.append(RowEntry(index, record["events"], length, bool(record["offset_enable"])))
+        scalar = None if is_known else record["length_export"]
+        if scalar is not None and scalar >= microcode.config.bundle_scalars:
+            scalar = None
+        is_part = bool(record["offset_enable"])
+        entries.append(RowEntry(index, record["events"], length, is_part, scalar))
     return entries
 
 

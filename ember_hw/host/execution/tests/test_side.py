@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import (
+    Carried,
     Case,
     Compute,
     Constant,
@@ -34,7 +35,7 @@ from ember_hw.errors import DeviceError, ProgramError, ToolError
 from ember_hw.host.execution import Chunk, ExecuteSide, c_compiler
 from ember_hw.host.execution.tests.codes import CONFIG, ELEMENTS, ROOT_END, chunk_of, nest_of
 from ember_hw.host.execution.tests.runs import ENGINES
-from ember_hw.isa import Event, event_mask
+from ember_hw.isa import Event, Source, event_mask
 
 BEGIN = event_mask([(Event.BEGIN, 1)], CONFIG)
 ITERATE = event_mask([(Event.ITERATE, 1)], CONFIG)
@@ -189,6 +190,39 @@ def test_a_row_is_kept_from_chunk_to_chunk(engine: Any) -> None:
     side.consume(Chunk(whole.events[2:], whole.scalars[2:], *no_beats))
     side.finish()
     assert memory["sc"].tolist() == [0, 6, 7]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_may_have_lengths_of_their_own(engine: Any) -> None:
+    """The bundle's second scalar tells a row's bytes; the code sums its elements."""
+    code = code_of(
+        Pop("i", "index"),
+        Pop("bytes", "index"),
+        Pop("row", "row<f32>"),
+        Compute("n", "index", "divsi", ("bytes", "c4")),
+        For(
+            "d", "c0", "n", "c1",
+            (ReadRow("x", "row", "d"), Compute("sum", "f32", "addf", ("acc", "x"))),
+            (Carried("acc", "f1", "sum", "total"),),
+        ),
+        Store("sc", ("i",), "total"),
+        entry=(Constant("c4", "index", 4),),
+        no_alias=True,
+    )  # fmt: skip
+    nest = nest_of(code)
+    fields = {("row0", "length_source"): Source.SLOT, ("row0", "length_export"): 1}
+    nest = replace(nest, microcode=nest.microcode.with_fields(fields))
+    memory = arrays()
+    side = ExecuteSide(nest, memory, {}, engine)
+    scalars = np.array([[0, 4, 0, 0], [1, 20, 0, 0], [2, 12, 0, 0], [0] * 4], np.uint32)
+    events = np.array([BEGIN] * 3 + [ROOT_END], np.uint32)
+    beats = np.arange(16, dtype=np.float32).view(np.uint8).reshape(4, 16)
+    side.consume(Chunk(events, scalars, beats, np.array([True, False, True, True])))
+    side.finish()
+    assert memory["sc"].tolist() == [1 + 0, 1 + 4 + 5 + 6 + 7 + 8, 1 + 12 + 13 + 14]
+    side = ExecuteSide(nest, memory, {}, engine)
+    with raises(DeviceError, "each row of row0 must be 2 beats on the row queue, not 1"):
+        side.consume(Chunk(events, scalars, beats, np.ones(4, np.bool_)))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
