@@ -210,42 +210,6 @@ _BLOCKS = """
 """
 
 
-_TABLES = """
-  %c4 = arith.constant 4 : index
-  %c16 = arith.constant 16 : index
-  scf.for %t = %c0 to %NT step %c1 {
-    %at = memref.load %place[%t] : !X
-    %base = arith.muli %at, %c16 : index
-    %rows = memref.load %rows_of[%t] : !X
-    %bytes = memref.load %len[%t] : !X
-    %D = arith.divsi %bytes, %c4 : index
-    %pitch_bytes = memref.load %dist[%t] : !X
-    %pitch = arith.divsi %pitch_bytes, %c4 : index
-    %first = memref.load %outs[%t] : !X
-    %tab = memref.reinterpret_cast %flat to offset: [%base], sizes: [%rows, %D],
-      strides: [%pitch, 1] : !V to memref<?x?xf32, strided<[?, 1], offset: ?>>
-    %o = memref.reinterpret_cast %out to offset: [%first], sizes: [%B, %D],
-      strides: [%D, 1] : !V to memref<?x?xf32, strided<[?, 1], offset: ?>>
-    %tB = arith.muli %t, %B : index
-    scf.for %b = %c0 to %B step %c1 {
-      %g = arith.addi %tB, %b : index
-      %g1 = arith.addi %g, %c1 : index
-      %s = memref.load %off[%g] : !X
-      %e = memref.load %off[%g1] : !X
-      scf.for %j = %s to %e step %c1 {
-        %r = memref.load %idx[%j] : !X
-        scf.for %d = %c0 to %D step %c1 {
-          %v = memref.load %tab[%r, %d] : memref<?x?xf32, strided<[?, 1], offset: ?>>
-          %a = memref.load %o[%b, %d] : memref<?x?xf32, strided<[?, 1], offset: ?>>
-          %n = arith.addf %a, %v : f32
-          memref.store %n, %o[%b, %d] : memref<?x?xf32, strided<[?, 1], offset: ?>>
-        }
-      }
-    }
-  }
-"""
-
-
 @dataclass(frozen=True)
 class Kernel:
     """A function `@kernel` and what it takes.
@@ -268,9 +232,10 @@ class Kernel:
         return self.name
 
 
-def _kernel(
+def make_kernel(
     name: str, parameters: str, body: str, arguments: Callable[[int, int], dict[str, Any]]
 ) -> Kernel:
+    """Return a kernel of these parameters and this body, which may use the constants above."""
     names = ", ".join(f'"{p.split(":")[0].strip(" %")}"' for p in parameters.split(","))
     head = (
         f"func.func @kernel({parameters}) attributes {{ember.args = [{names}], ember.noalias}} {{"
@@ -302,7 +267,7 @@ def _bag(name: str, accumulate: str, tail: str = "", start: float = 0.0) -> Kern
     body = _BAG.replace("ACCUMULATE", accumulate).replace("TAIL", tail)
     body = body if "%w," in accumulate else body.replace("      " + _WEIGHT.strip() + "\n", "")
     parameters = "%off: !X, %idx: !I, %psw: !V, %tab: !T, %out: !T, %B: index"
-    return _kernel(name, parameters, body, lambda columns, seed: _bags(columns, seed, start))
+    return make_kernel(name, parameters, body, lambda columns, seed: _bags(columns, seed, start))
 
 
 def _multi_arguments(columns: int, seed: int) -> dict[str, Any]:
@@ -318,41 +283,6 @@ def _multi_arguments(columns: int, seed: int) -> dict[str, Any]:
         "out": np.zeros((6, columns), np.float32),
         "NT": 2,
         "B": 3,
-    }
-
-
-#: Rows of each table of `EB_TABLES`, and bags of each.
-TABLE_ROWS, TABLE_BAGS = (5, 3, 7), 3
-
-
-def _tables_arguments(columns: int, seed: int) -> dict[str, Any]:
-    """Return tables of different shapes in one memory, not in their order, with gaps of NaN."""
-    random = np.random.default_rng(seed)
-    dims = (columns, 2 * columns + 1, 1)
-    pitches = [-(-dim // 16) * 16 + 16 * (dim % 2) for dim in dims]
-    places = np.zeros(len(dims), np.int64)
-    flat: list[np.ndarray] = []
-    for table in (2, 0, 1):
-        places[table] = sum(map(len, flat)) // 16
-        content = np.full((TABLE_ROWS[table], pitches[table]), np.nan, np.float32)
-        content[:, : dims[table]] = random.standard_normal((TABLE_ROWS[table], dims[table]))
-        flat.append(content.reshape(-1))
-    lengths = np.array([2, 0, 1, 0, 3, 0, 0, 0, 4])
-    offsets = np.cumsum([0, *lengths]).astype(np.int64)
-    bags = np.repeat(np.arange(len(lengths)), lengths) // TABLE_BAGS
-    outs = np.cumsum([0, *(TABLE_BAGS * dim for dim in dims)]).astype(np.int64)
-    return {
-        "place": places,
-        "rows_of": np.array(TABLE_ROWS, np.int64),
-        "len": 4 * np.array(dims, np.int64),
-        "dist": 4 * np.array(pitches, np.int64),
-        "outs": outs[:-1],
-        "off": offsets,
-        "idx": np.array([random.integers(0, TABLE_ROWS[t]) for t in bags], np.int64),
-        "flat": np.concatenate(flat),
-        "out": np.zeros(int(outs[-1]), np.float32),
-        "NT": len(dims),
-        "B": TABLE_BAGS,
     }
 
 
@@ -414,39 +344,32 @@ def _query_arguments(columns: int, seed: int) -> dict[str, Any]:
 def _triples(name: str, score: str, store: str) -> Kernel:
     body = _TRIPLES.replace("SCORE", score.strip()).replace("STORE", store.strip())
     parameters = "%hd: !X, %rl: !X, %tl: !X, %tab: !T, %rel: !T, %out: !V, %N: index"
-    return _kernel(name, parameters, body, _triple_arguments)
+    return make_kernel(name, parameters, body, _triple_arguments)
 
 
 EB_SUM = _bag("eb_sum", _SUM)
 SPMM = _bag("spmm", _WEIGHTED_SUM)
 EB_MEAN = _bag("eb_mean", _SUM, _DIVIDE)
 EB_MAX = _bag("eb_max", _MAXIMUM, _FILL, -np.inf)
-EB_MULTI = _kernel(
+EB_MULTI = make_kernel(
     "eb_multi",
     "%off: !X, %idx: !X, %psw: !V, %tb: !X, %tab: !T, %out: !T, %NT: index, %B: index",
     _MULTI,
     _multi_arguments,
 )
-EB_TABLES = _kernel(
-    "eb_tables",
-    "%place: !X, %rows_of: !X, %len: !X, %dist: !X, %outs: !X, %off: !X, %idx: !X, %flat: !V, "
-    "%out: !V, %NT: index, %B: index",
-    _TABLES,
-    _tables_arguments,
-)
-BB_PV = _kernel(
+BB_PV = make_kernel(
     "bb_pv",
     "%pr: !T, %tab: !T, %blk: !J, %out: !T, %NB: index, %NS: index, %BS: index",
     _BLOCKS,
     _block_arguments,
 )
-BB_QK = _kernel(
+BB_QK = make_kernel(
     "bb_qk",
     "%q: !T, %tab: !T, %blk: !J, %out: !T, %NB: index, %NS: index, %BS: index",
     _QUERIES,
     _query_arguments,
 )
-FUSEDMM = _kernel(
+FUSEDMM = make_kernel(
     "fusedmm",
     "%off: !X, %idx: !X, %tab: !T, %out: !T, %N: index",
     _FUSED,
@@ -454,7 +377,6 @@ FUSEDMM = _kernel(
 )
 TRANSE = _triples("transe", _TRANSE_SCORE, _TRANSE_STORE)
 DISTMULT = _triples("distmult", _DISTMULT_SCORE, "memref.store %q, %out[%k] : !V")
-#: All but `EB_TABLES`, which has no levels 0 and 1 in hardware.
 KERNELS = (
     EB_SUM,
     SPMM,

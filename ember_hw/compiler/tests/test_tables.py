@@ -16,7 +16,7 @@ from ember_hw.compiler.interpreters import Schedule, interpret, run_au
 from ember_hw.compiler.interpreters.microcode_function import run_microcode
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS, run_pipeline
-from ember_hw.compiler.tests.kernels import EB_TABLES, TABLE_BAGS, TABLE_ROWS
+from ember_hw.compiler.tests.table_kernel import EB_TABLES, TABLE_BAGS, TABLE_ROWS
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import CheckError, CompileError, DeviceError
 from ember_hw.host.device import open_device

@@ -13,7 +13,8 @@ from ember_hw.compiler import compile_function
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.program import Program
-from ember_hw.compiler.tests.kernels import EB_TABLES, TABLE_BAGS, TABLE_ROWS, Kernel
+from ember_hw.compiler.tests.kernels import Kernel
+from ember_hw.compiler.tests.table_kernel import EB_TABLES, TABLE_BAGS, TABLE_ROWS
 from ember_hw.errors import DeviceError
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.reference import bit_equal
