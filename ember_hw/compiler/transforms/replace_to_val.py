@@ -23,6 +23,9 @@ from ember_hw.compiler.transforms.ir_facts import (
 )
 from ember_hw.compiler.transforms.rows import is_row_loop
 
+#: Bundles without a scalar that make up for a token. Ref: sink `core-like`, 4 cycles a token.
+_TOKEN_SCALARS = 4
+
 _ARITHMETIC: dict[slc.AluKind, type[arith.AddiOp | arith.SubiOp | arith.MuliOp]] = {
     slc.AluKind.ADD: arith.AddiOp,
     slc.AluKind.SUB: arith.SubiOp,
@@ -56,7 +59,8 @@ class ReplaceToVal(ModulePass):
         Whether a callback that must be added has to pay: it is a control token, and a bundle's
         scalars reach the execute side together, so one scalar less is a gain only if it was the
         last. An operand beside others (a weight) then stays, unless its loops' variables are kept
-        current by callbacks that are there anyway, or that another operand pays for.
+        current by callbacks that are there anyway, or that another operand pays for. So it does
+        where the loop in its loop is known to have few iterations.
     """
 
     name = "replace-to-val"
@@ -173,16 +177,32 @@ def _loops(stream: SSAValue) -> set[slc.ForOp]:
 def _worthwhile(reads: list[slc.FromStreamOp]) -> list[slc.FromStreamOp]:
     """Return the reads that cost no callback, or the last scalars of one that they replace."""
     paid: set[slc.ForOp] = set()
-    for read in reads:
-        block = read.parent_block()
+    for block in {read.parent_block(): None for read in reads}:
         assert block is not None
-        if not any(_is_scalar(op) and op not in reads for op in block.ops):
-            paid |= _loops(read.stream)
+        own = [read for read in reads if read.parent_block() is block]
+        loops = {loop for read in own for loop in _loops(read.stream)}
+        has_others = any(_is_scalar(op) and op not in own for op in block.ops)
+        if not has_others and all(_has_update(loop) or _is_long(loop) for loop in loops):
+            paid |= loops
     return [
         read
         for read in reads
         if all(loop in paid or _has_update(loop) for loop in _loops(read.stream))
     ]
+
+
+def _is_long(loop: slc.ForOp) -> bool:
+    """Whether a loop's iteration may have so many of the loop in it that they pay a token."""
+    inner = _inner_loops(loop)
+    if not inner or not isinstance(inner[-1], slc.ForOp):
+        return True
+    lower, upper, step = (
+        constant(host_value(bound) or bound)
+        for bound in (inner[-1].lower_bound, inner[-1].upper_bound, inner[-1].step)
+    )
+    if lower is None or upper is None or step is None:
+        return True
+    return (upper - lower + step - 1) // step > _TOKEN_SCALARS
 
 
 def _is_scalar(op: Operation) -> bool:

@@ -41,13 +41,28 @@ PUSHES = {
 }
 
 
-@pytest.mark.parametrize("kernel", PUSHES, ids=str)
-def test_for_hardware_a_scalar_beside_others_is_no_reason_for_a_token(kernel: Kernel) -> None:
-    text = run_pipeline(parse_module(kernel.text), 3, 16, hardware=True).texts["dlc"]
+def pushes_of(text: str) -> list[str]:
+    """Return the push lists of a kernel for hardware at level 3."""
+    result = run_pipeline(parse_module(text), 3, 16, hardware=True)
     pushes: list[str] = []
-    for match in re.finditer(r"register_(callback|operand) %(t\w*, \w+)(?:, %([a-z]+))?", text):
+    pattern = r"register_(callback|operand) %(t\w*, \w+)(?:, %([a-z]+))?"
+    for match in re.finditer(pattern, result.texts["dlc"]):
         if match[1] == "callback":
             pushes.append(f"{match[2]}:")
         else:
             pushes[-1] += f" {match[3]}"
-    assert pushes == PUSHES[kernel]
+    return pushes
+
+
+@pytest.mark.parametrize("kernel", PUSHES, ids=str)
+def test_for_hardware_a_scalar_beside_others_is_no_reason_for_a_token(kernel: Kernel) -> None:
+    assert pushes_of(kernel.text) == PUSHES[kernel]
+
+
+@pytest.mark.parametrize(("rows", "pays"), [(1, False), (4, False), (5, True), (8, True)])
+def test_for_hardware_a_short_loop_does_not_pay_a_token(rows: int, pays: bool) -> None:
+    text = BB_PV.text.replace("%BS: index", "%bs: index").replace('"BS"', '"bs"')
+    text = text.replace("%f1 = arith", f"%BS = arith.constant {rows} : index\n  %f1 = arith", 1)
+    found = pushes_of(text)
+    assert (found == PUSHES[BB_PV]) is pays
+    assert pays or len(found) == 1
