@@ -26,7 +26,6 @@ from ember_hw.bench.workloads.cases import LATENCY_CYCLES, SINKS, Makers, small_
 from ember_hw.bench.workloads.formulas import Traffic as ClosedForm
 from ember_hw.bench.workloads.formulas import traffic as traffic_of
 from ember_hw.bench.workloads.generated import Generated, Traffic, generate, lower_alone
-from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.errors import CheckError
 from ember_hw.sim.options import IdealMemory
 
@@ -116,7 +115,7 @@ def _unit(job: Job, makers: Makers, width_bits: int, gains: Gains) -> Iterator[R
         for done, name in enumerate(names):
             job.watcher.detail(name)
             case = makers[name](job.seed)
-            levels = [generate(case, opt_level, config) for opt_level in OPT_LEVELS]
+            levels = [generate(case, opt_level, config) for opt_level in case.opt_levels]
             yield from traffic_rows(case, levels, width_bits)
             for sink in wanted[name]:
                 yield from cycle_rows(case, levels, simulators[sink], gains)
@@ -131,7 +130,7 @@ def traffic_rows(case: Case, levels: Sequence[Generated], width_bits: int) -> It
     Raises
     ------
     CheckError
-        A level gives another result than level 0.
+        A level gives another result than the lowest.
     """
     first: Mapping[str, NDArray[np.float32]] | None = None
     for generated in levels:
@@ -165,7 +164,7 @@ def check_outputs(
     for symbol, array in found.items():
         if not np.array_equal(array.view(np.uint32), wanted[symbol].view(np.uint32)):
             raise CheckError(
-                f"result {symbol!r} of {name!r} at level {opt_level} must be that of level 0, "
+                f"result {symbol!r} of {name!r} at level {opt_level} must be that of the lowest, "
                 "and isn't"
             )
 

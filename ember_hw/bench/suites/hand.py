@@ -80,6 +80,7 @@ def measure(case: Case, simulator: Simulator) -> tuple[Row, float]:
     DeviceError
         What came isn't right.
     """
+    assert case.task is not None, "every case of the suite has one"
     hand = simulator.run(case.task)
     (workload,) = generate(case, _OPT_LEVEL, simulator.config).workloads()
     generated = simulator.run(workload)

@@ -1,4 +1,4 @@
-"""A case: one operation, its inputs, and the hand-written program that delivers the same rows."""
+"""A case: one operation, its inputs, and what its rows must be."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.bench.programs.task import Task
+from ember_hw.compiler.program import OPT_LEVELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +54,8 @@ class Case:
         Its op class, as the paper groups them.
     kernel : str
         Its scf text, by the name of the file.
-    task : Task
-        The hand-written program on the same inputs.
+    rows : uint8 (N,)
+        Bytes of all rows in order, where they come whole.
     arrays : mapping of str to array
         What the function reads, by its arguments' names and in the order in which they lie in
         memory, which is the task's order.
@@ -63,6 +65,12 @@ class Case:
         Its index arguments.
     sizes : Sizes
         What formulas need.
+    task : Task, optional
+        The hand-written program on the same inputs.
+    opt_levels : tuple of int
+        Those whose loops the access unit has units for.
+    constants : mapping of str to int
+        What stands for words of the scf text.
     params : mapping of str to JSON values
         What a row of results says of it.
     """
@@ -70,14 +78,20 @@ class Case:
     name: str
     family: str
     kernel: str
-    task: Task
+    rows: NDArray[np.uint8]
     arrays: Mapping[str, NDArray[Any]]
     outputs: Mapping[str, tuple[int, ...]]
     values: Mapping[str, int]
     sizes: Sizes
+    task: Task | None = None
+    opt_levels: tuple[int, ...] = OPT_LEVELS
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def text(self) -> str:
         """The scf text of the operation."""
-        return (files("ember_hw.bench.workloads") / f"{self.kernel}.mlir").read_text()
+        text = (files("ember_hw.bench.workloads") / f"{self.kernel}.mlir").read_text()
+        for word, value in self.constants.items():
+            text = text.replace(word, str(value))
+        return text

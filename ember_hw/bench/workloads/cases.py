@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ember_hw.bench.presets import unit
-from ember_hw.bench.workloads.attention import BLOCK_ROWS, attention
+from ember_hw.bench.workloads.attention import BLOCK_ROWS, attention, scores, values
 from ember_hw.bench.workloads.case import Case
 from ember_hw.bench.workloads.dlrm import LOCALITIES, MODELS, dlrmv2, locality, recommender
 from ember_hw.bench.workloads.graphs import GRAPHS, message_passing, spmm
@@ -68,6 +68,7 @@ def small_cases(quick: bool) -> Makers:
         **_graphs(tuple(GRAPHS), nodes=128),
         **_triples(tuple(DIGESTS), most=500),
         **_attention(BLOCK_ROWS, blocks=16),
+        **_one_loop(BLOCK_ROWS, blocks=16, attended=5),
     }
 
 
@@ -102,3 +103,14 @@ def _attention(block_rows: tuple[int, ...], *, blocks: int) -> Makers:
         return lambda seed: attention(rows, seed=seed, blocks=blocks, row_bytes=4 * _DIM)
 
     return {f"SpAttn/{rows} a block": make(rows) for rows in block_rows}
+
+
+def _one_loop(block_rows: tuple[int, ...], *, blocks: int, attended: int) -> Makers:
+    def make(kind: Callable[..., Case], rows: int) -> Callable[[int], Case]:
+        return lambda seed: kind(rows, seed=seed, blocks=blocks, attended=attended, dim=_DIM)
+
+    return {
+        f"SpAttn {kind.__name__}/{rows} a block": make(kind, rows)
+        for kind in (scores, values)
+        for rows in block_rows
+    }

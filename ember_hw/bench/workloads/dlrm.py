@@ -138,11 +138,13 @@ def bags_of_tables(
         ]
     )
     groups = bags * len(rows)
+    task = tables_in_a_row(first_rows, offsets, indices, table)
     return Case(
         name=name,
         family="DLRM",
         kernel="tables",
-        task=tables_in_a_row(first_rows, offsets, indices, table),
+        rows=task.rows,
+        task=task,
         arrays={"base": first_rows, "off": offsets, "idx": indices, "tab": table},
         outputs={"out": (groups, dim)},
         values={"T": len(rows), "B": bags},

@@ -3,10 +3,11 @@ r"""Control tokens and data entries a lookup, in closed form, of every kernel an
 With D elements and :math:`n = \lceil D / V \rceil` vectors a row, L lookups a group (bag, node,
 block of queries) in the mean, B groups a table. A scalar or a vector is one entry, a row n.
 
-Two kernels have other numbers for hardware than the passes alone give. Levels 0 and 1 of message
+Some kernels have other numbers for hardware than the passes alone give. Levels 0 and 1 of message
 passing are two programs for it, one behind the other, and both count: a token more a neighbour, for
 the weight that the first leaves to the second. And the row's number of SpMM travels beside its
-weight, so that at level 3 it stays: counting rows would cost a token.
+weight, so that at level 3 it stays: counting rows would cost a token. So do the numbers of a
+gathered key or value, where blocks have few rows; they are three, as the unit has no ALU for two.
 """
 
 from __future__ import annotations
@@ -56,12 +57,20 @@ def _attention(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
     return (first, first, (1 + begins, rows + begins), (1 + begins, rows))[opt_level]
 
 
+def _blocks(s: Sizes, opt_level: int, n: int, hardware: bool) -> _Counts:
+    ends = 1 / s.lookups_a_group * (1 + Fraction(s.tables, s.groups))
+    sent = (1, 2 + hardware + n)
+    return sent if opt_level == 2 or (hardware and s.lookups_a_group <= 4) else (1 + ends, n)
+
+
 _FORMULAS: dict[str, Callable[[Sizes, int, int, bool], _Counts]] = {
     "tables": _tables,
     "spmm": _spmm,
     "fusedmm": _fusedmm,
     "transe": _transe,
     "attention": _attention,
+    "scores": _blocks,
+    "values": _blocks,
 }
 
 

@@ -63,8 +63,8 @@ class Generated:
                 text=text,
                 arrays=case.arrays,
                 values=values,
-                index_bytes=case.task.index_bytes,
-                rows=case.task.rows if has_rows else None,
+                index_bytes=sum(a.nbytes for a in case.arrays.values() if a.dtype == np.int32),
+                rows=case.rows if has_rows else None,
                 params=case.params,
             )
             for text in self.programs

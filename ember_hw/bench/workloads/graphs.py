@@ -93,11 +93,13 @@ def spmm(name: str, *, seed: int, nodes: int, dim: int) -> Case:
     count = len(graph.pointers) - 1
     values = rng.standard_normal(len(graph.columns), np.float32)
     dense = rng.standard_normal((count, dim), np.float32)
+    task = spmm_of(*graph, values, dense)
     return Case(
         name=f"SpMM/{name}",
         family="SpMM",
         kernel="spmm",
-        task=spmm_of(*graph, values, dense),
+        rows=task.rows,
+        task=task,
         arrays={"ptr": graph.pointers, "col": graph.columns, "val": values, "x": dense},
         outputs={"out": (count, dim)},
         values={"N": count},
@@ -111,11 +113,13 @@ def message_passing(name: str, *, seed: int, nodes: int, dim: int) -> Case:
     graph, rng = GRAPHS[name](seed, nodes), np.random.default_rng([seed, 42])
     count = len(graph.pointers) - 1
     sources, targets = rng.standard_normal((2, count, dim), np.float32)
+    task = fusedmm_of(*graph, sources, targets)
     return Case(
         name=f"MP/{name}",
         family="MP",
         kernel="fusedmm",
-        task=fusedmm_of(*graph, sources, targets),
+        rows=task.rows,
+        task=task,
         arrays={"ptr": graph.pointers, "col": graph.columns, "x": sources, "y": targets},
         outputs={"out": (count, dim)},
         values={"N": count},

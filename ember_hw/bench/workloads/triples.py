@@ -90,11 +90,13 @@ def transe(name: str, *, seed: int, dim: int, most: int | None = None) -> Case:
         rng.standard_normal((count, dim), np.float32) for count in (known.entities, known.relations)
     )
     head, relation, tail = (column[:most] for column in known[:3])
+    task = knowledge_graph_of(head, relation, tail, entities, relations)
     return Case(
         name=f"KG/{name}",
         family="KG",
         kernel="transe",
-        task=knowledge_graph_of(head, relation, tail, entities, relations),
+        rows=task.rows,
+        task=task,
         arrays={
             "head": head,
             "relation": relation,

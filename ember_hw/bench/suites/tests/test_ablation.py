@@ -121,7 +121,7 @@ def test_both_programs_of_a_level_count() -> None:
 def test_results_that_differ_are_refused() -> None:
     right = {"out": np.array([0.0], np.float32)}
     ablation.check_outputs("x", 2, right, right)
-    expected = "result 'out' of 'x' at level 2 must be that of level 0, and isn't"
+    expected = "result 'out' of 'x' at level 2 must be that of the lowest, and isn't"
     with pytest.raises(CheckError, match=f"^{re.escape(expected)}$"):
         ablation.check_outputs("x", 2, {"out": np.array([-0.0], np.float32)}, right)
 

@@ -7,7 +7,9 @@ from ember_hw.bench.workloads.cases import cases, small_cases, unit_of
 
 def test_cases_are_those_of_every_op_class() -> None:
     names = list(cases(quick=False))
-    assert list(small_cases(quick=False)) == names
+    small = list(small_cases(quick=False))
+    assert small[: len(names)] == names
+    assert len(small[len(names) :]) == 8  # scores and values of attention
     families = [name.partition("/")[0] for name in names]
     assert {family: families.count(family) for family in families} == {
         "RM1": 3,
@@ -34,4 +36,6 @@ def test_quick_cases_are_one_of_each_op_class() -> None:
 def test_unit_holds_the_hand_written_program_of_every_case(width_bits: int) -> None:
     config = unit_of(width_bits)
     for make in small_cases(quick=True).values():
-        assert make(0).task.config(config) == config
+        task = make(0).task
+        assert task is not None
+        assert task.config(config) == config

@@ -45,4 +45,4 @@ def test_rows_of_a_table_are_its_own() -> None:
     table = np.repeat(np.arange(26), dlrm.DLRMV2_LOOKUPS)
     assert (case.arrays["idx"] < rows[table]).all()
     gathered = case.arrays["tab"][case.arrays["base"][table] + case.arrays["idx"]]
-    assert np.array_equal(case.task.rows, gathered.view(np.uint8).reshape(-1))
+    assert np.array_equal(case.rows, gathered.view(np.uint8).reshape(-1))

@@ -9,7 +9,7 @@ import pytest
 
 from ember_hw.bench.simulated import check_rows
 from ember_hw.bench.workload import Workload
-from ember_hw.bench.workloads.attention import attention
+from ember_hw.bench.workloads.attention import attention, scores, values
 from ember_hw.bench.workloads.case import Case
 from ember_hw.bench.workloads.cases import unit_of
 from ember_hw.bench.workloads.dlrm import bags_of_tables
@@ -34,6 +34,10 @@ CASES: dict[str, Callable[[int], Case]] = {
     "fusedmm": lambda seed: message_passing("kronecker", seed=seed, nodes=16, dim=16),
     "transe": lambda seed: transe("UMLS", seed=seed, dim=16, most=7),
     "attention": lambda seed: attention(2, seed=seed, blocks=5, row_bytes=64),
+    "scores": lambda seed: scores(2, seed=seed, blocks=4, attended=3, dim=16),
+    "long scores": lambda seed: scores(6, seed=seed, blocks=3, attended=2, dim=16),
+    "values": lambda seed: values(4, seed=seed, blocks=3, attended=2, dim=16),
+    "long values": lambda seed: values(5, seed=seed, blocks=3, attended=2, dim=16),
 }
 
 
@@ -61,6 +65,17 @@ def expected(case: Case) -> dict[str, np.ndarray]:
         case "transe":
             head, tail = (a["entities"][a[name]] for name in ("head", "tail"))
             return {"out": -np.abs(head + a["relations"][a["relation"]] - tail).sum(axis=1)}
+        case "scores" | "values":
+            count = len(a["near"]) // len(a["blk"])
+            near = a["near"].reshape(len(a["blk"]), count, -1)
+            gathered = (
+                a["tab"]
+                .reshape(len(near), count, -1)[a["blk"]]
+                .reshape(len(near), -1, a["tab"].shape[1])
+            )
+            if case.kernel == "scores":
+                gathered = gathered.transpose(0, 2, 1)
+            return {"out": (near @ gathered).reshape(case.outputs["out"])}
         case _:
             return {"oq": a["q"], "ok": a["k"][a["blk"]], "ov": a["v"][a["blk"]]}
 
@@ -72,7 +87,7 @@ def test_traffic_is_that_of_the_closed_form_and_the_result_that_of_numpy(
 ) -> None:
     case = CASES[name](2)
     results: list[dict[str, bytes]] = []
-    for opt_level in range(4):
+    for opt_level in case.opt_levels:
         generated = generate(case, opt_level, unit_of(width_bits))
         found = generated.traffic()
         alone = lower_alone(case, opt_level, generated.lanes).traffic()
@@ -104,7 +119,7 @@ def check(workload: Workload, width_bits: int = 512) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_those_of_the_hand_written_program(name: str, width_bits: int) -> None:
     case = CASES[name](5)
-    for opt_level in range(4):
+    for opt_level in case.opt_levels:
         workloads = generate(case, opt_level, unit_of(width_bits)).workloads()
         is_split = opt_level < 2 and name in ("fusedmm", "attention")
         assert len(workloads) == 1 + is_split

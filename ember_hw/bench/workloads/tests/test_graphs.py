@@ -47,8 +47,8 @@ def test_an_edge_that_is_there_twice_counts_once() -> None:
 def test_rows_are_those_of_neighbours_and_of_nodes() -> None:
     product = spmm("karate club", seed=0, nodes=0, dim=4)
     gathered = product.arrays["x"][product.arrays["col"]]
-    assert np.array_equal(product.task.rows, gathered.view(np.uint8).reshape(-1))
+    assert np.array_equal(product.rows, gathered.view(np.uint8).reshape(-1))
     passing = message_passing("kronecker", seed=0, nodes=64, dim=4)
-    assert len(passing.task.rows) == 16 * (64 + passing.sizes.lookups)
+    assert len(passing.rows) == 16 * (64 + passing.sizes.lookups)
     assert passing.params["empty_nodes"] > 0
     assert passing.sizes.groups == 64

@@ -31,7 +31,7 @@ def test_case_has_the_first_triples_and_three_rows_of_each() -> None:
     assert np.array_equal(case.arrays["relation"], known.relation[:20])
     tables = {"head": "entities", "relation": "relations", "tail": "entities"}
     rows = np.stack([case.arrays[t][case.arrays[c]] for c, t in tables.items()], axis=1)
-    assert np.array_equal(case.task.rows, rows.view(np.uint8).reshape(-1))
+    assert np.array_equal(case.rows, rows.view(np.uint8).reshape(-1))
     assert (case.name, case.sizes.lookups) == ("KG/UMLS", 20)
 
 
