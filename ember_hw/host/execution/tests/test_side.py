@@ -327,10 +327,7 @@ def _change(what: str) -> Callable[[Any], Any]:
     [
         ("no code", "nest 'codes' must have execute code to be run, and has none"),
         ("event", "events of row0 must be among those that the unit issues"),
-        (
-            "too few",
-            "operands of callback 1 must be as many as its case pops, 2, not 1",
-        ),
+        ("too few", "operands of callback 1 must be as many as its case pops, 2, not 1"),
         (
             "kind",
             "operand 0 of callback 1 must be a scalar of dtype index or i8 or i16 or i32 or i64, "
