@@ -10,6 +10,7 @@ from amaranth.lib import data
 
 from ember_hw import isa
 from ember_hw.rtl import axi
+from ember_hw.rtl.fifos import LUT_MEMORY_ENTRIES
 from ember_hw.rtl.formal.bench import Bench, Opened
 from ember_hw.rtl.formal.queues import Followed, say_where
 from ember_hw.rtl.layouts import port_of, read_request_layout, request_tag_bits
@@ -159,20 +160,27 @@ def beats_of_a_port(ports: MemoryPorts, *, number: int) -> Bench:
 
 def _follow(bench: Bench, queue: Opened, depth_entries: int, picks=None) -> Followed:
     """Follow an entry of a queue within the block."""
-    front_valid, front = queue.signal("o__valid"), queue.signal("out")
+    front_valid = queue.signal("o__valid")
     followed = Followed(
         bench.m,
         comes=queue.signal("push"),
         entry=queue.signal("write__data"),
-        leaves=front_valid & queue.signal("moves"),
+        leaves=_leaves(queue, depth_entries),
         front_valid=front_valid,
-        front=front,
+        front=queue.signal("o__payload"),
         entries=depth_entries + 2,
         picks=picks,
     )
     say_where(bench.m, queue, depth=depth_entries, front_valid=front_valid, followed=followed)
     bench.m.d.comb += Assert(queue.signal("level") == followed.inside)
     return followed
+
+
+def _leaves(queue: Opened, depth_entries: int):
+    """Return whether an entry leaves a queue within the block."""
+    if depth_entries <= LUT_MEMORY_ENTRIES:
+        return queue.signal("pop")
+    return queue.signal("o__valid") & queue.signal("moves")
 
 
 def _queue_of_a_port(bench: Bench, number: int, client: str, request, bus):
@@ -188,7 +196,7 @@ def _queue_of_a_port(bench: Bench, number: int, client: str, request, bus):
         leaves.eq(followed.active & (followed.ahead == 0)),
         Assert(~followed.active | (port_of(held.address, config) == number)),
     ]
-    moved = bench.after(leaves & queue.signal("o__valid") & queue.signal("moves") & ~stop)
+    moved = bench.after(leaves & _leaves(queue, REQUEST_ENTRIES) & ~stop)
     address, length, tag = (bench.after(held[name]) for name in ("address", "length", "tag"))
     is_index = Const(client == "index", 1)
     m.d.comb += [
@@ -244,7 +252,7 @@ def _way_of_a_beat(bench: Bench, number: int, queue: Opened, followed: Followed)
     layout = data.StructLayout({"is_index": 1, "beat": port_beat_layout(config, index=False)})
     held = data.View(layout, followed.value)
     moved = bench.after(
-        followed.active & (followed.ahead == 0) & queue.signal("o__valid") & queue.signal("moves")
+        followed.active & (followed.ahead == 0) & _leaves(queue, config.reorder_buffer_beats)
     )
     is_index, beat = bench.after(held.is_index), bench.after(held.beat)
     before = data.View(port_beat_layout(config, index=False), beat)
