@@ -16,6 +16,7 @@ from ember_hw.compiler.frontend.match_embeddings import (
     match_embedding,
     match_embedding_bag,
 )
+from ember_hw.compiler.frontend.match_plain_attention import SOFTMAX_OPS, match_plain_attention
 from ember_hw.compiler.frontend.match_scores import SCORE_OPS, match_scores
 from ember_hw.compiler.frontend.match_sparse import SPARSE_OPS, is_sparse_product, match_sparse
 from ember_hw.compiler.frontend.operation import Operation, Refusal
@@ -61,6 +62,7 @@ def _calls(*targets: Any) -> Callable[[Node], bool]:
 # embeddings in it are tried by themselves.
 _MATCHERS = (
     _Matcher(_calls(*ATTENTION_OPS), match_block_attention),
+    _Matcher(_calls(*SOFTMAX_OPS), match_plain_attention, is_told=False),
     _Matcher(_calls(*AGGREGATION_OPS), match_aggregation),
     _Matcher(_calls(*SPARSE_OPS), match_sparse),
     _Matcher(is_sparse_product, match_sparse),

@@ -33,6 +33,7 @@ __all__ = ["ImportedGraph", "import_graph"]
 # torch.export starts each free size at 2, and that of offsets with include_last_offset at 3, which
 # says nothing about the model.
 _LARGEST_USUAL_LOWER_BOUND = 3
+_ASSERT: Any = torch.ops.aten._assert_scalar.default
 _SELECT: Any = torch.ops.aten.select.int
 _SIZE_OPS: tuple[Any, ...] = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)
 #: Kinds whose tables must be the model's own: lookups in these are of rows that stay.
@@ -107,8 +108,20 @@ def _only_operation(program: ExportedProgram) -> Operation:
             continue
         if not node.users and node.target is operator.getitem:
             continue
+        if first.kind == "block_attention" and _is_about_sizes(node):
+            continue
         _refuse_op(node)
     return first
+
+
+def _is_about_sizes(node: Node) -> bool:
+    """Whether a node only computes with sizes, to check them: blocks must be whole.
+
+    The binding checks the same.
+    """
+    value = value_of(node)
+    is_number = isinstance(value, int | torch.SymInt | torch.SymBool)
+    return is_number or node.target is _ASSERT
 
 
 def _refuse_op(node: Node) -> None:

@@ -55,6 +55,7 @@ def match_block_attention(node: Node) -> Operation:
         tables=("keys", "values"),
         facts={
             "block_size": size,
+            "whole_blocks": False,
             "scale": float(given["scale"]),
             "index_dtype": index_dtype(given["blocks"]),
         },

@@ -35,7 +35,8 @@ class Operation:
         What else tells one operation of this kind from another; JSON values.
     sizes : mapping of str to tuple
         For each role that is no table, its shape: letters for the free sizes, integers for fixed
-        ones, and (letter, integer) for their sum.
+        ones, None for what the example has, (letter, integer) for their sum, and
+        (letter, integer, factor) for ``letter * factor + integer``.
     """
 
     kind: str

@@ -17,9 +17,11 @@ from ember_hw.compiler.frontend.operation_spec import Source
 __all__ = ["is_same", "probes"]
 
 _FIRST_DISTINCT_SIZE = 211
-#: Letters of sizes that torch itself wants to be 1 at least: lookups of a bag in 2-D indices.
-_AT_LEAST_ONE = ("L",)
-_Letters = dict[tuple[str, int], tuple[str, int]]
+#: Letters of sizes that torch itself wants to be 1 at least: lookups of a bag in 2-D indices,
+#: blocks of queries and keys, and gathered blocks.
+_AT_LEAST_ONE = ("L", "QB", "KB", "NB")
+#: Letter, what is added to it, and what it is multiplied by before, by input and dimension.
+_Letters = dict[tuple[str, int], tuple[str, int, int]]
 
 
 def probes(
@@ -40,7 +42,10 @@ def probes(
         Name, like "sizes of 0", and the shape of each input.
     """
     letters = _letters(graph)
-    names = list(dict.fromkeys(letter for letter, _ in letters.values()))
+    for name, dimension, smallest, largest in graph.spec.size_limits:
+        if smallest == largest:
+            letters.pop((name, dimension), None)
+    names = list(dict.fromkeys(letter for letter, *_ in letters.values()))
     distinct = dict(zip(names, count(_FIRST_DISTINCT_SIZE), strict=False))
     for title, sizes in (
         ("sizes of 0", {name: int(name in _AT_LEAST_ONE) for name in names}),
@@ -51,7 +56,7 @@ def probes(
             title,
             {
                 name: tuple(
-                    sizes[letters[name, dimension][0]] + letters[name, dimension][1]
+                    _size(sizes, *letters[name, dimension])
                     if (name, dimension) in letters
                     else size
                     for dimension, size in enumerate(shape)
@@ -68,15 +73,25 @@ def _letters(graph: ImportedGraph) -> _Letters:
     for role, source in _sources(graph).items():
         offset = 0 if source.row is None else 1
         for dimension, size in enumerate(graph.operation.sizes.get(role, ())):
-            letter, extra = cast("tuple[str, int]", size) if isinstance(size, tuple) else (size, 0)
+            if size is None:
+                continue
+            given = cast("tuple[Any, ...]", size) if isinstance(size, tuple) else (str(size), 0)
+            letter, extra, factor = cast("tuple[str, int, int]", (*given, 1)[:3])
             place = source.name, dimension + offset
             if place in found:
                 same[letter] = found[place][0]
             else:
-                found[place] = letter, extra
+                found[place] = letter, extra, factor
         if role in graph.operation.tables:
-            found.setdefault((source.name, 0), (f"rows of {source.name}", 0))
-    return {place: (same.get(letter, letter), extra) for place, (letter, extra) in found.items()}
+            found.setdefault((source.name, 0), (f"rows of {source.name}", 0, 1))
+    return {
+        place: (same.get(letter, letter), extra, factor)
+        for place, (letter, extra, factor) in found.items()
+    }
+
+
+def _size(sizes: Mapping[str, int], letter: str, extra: int, factor: int) -> int:
+    return sizes[letter] * factor + extra
 
 
 def _sources(graph: ImportedGraph) -> Mapping[str, Source]:

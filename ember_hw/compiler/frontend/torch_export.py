@@ -157,7 +157,12 @@ def _import_plain(
                 f"{name} must be a module that torch.export can export with "
                 f"example_inputs, not fail with {type(error).__name__}: {error}"
             ) from error
-    graph = import_graph(program)
+    try:
+        graph = import_graph(program)
+    except UnsupportedError:
+        graph = _with_fixed_columns(module, examples)
+        if graph is None:
+            raise
     for input_name, dimension, smallest, largest in graph.spec.size_limits:
         if (input_name, dimension) not in _may_be_fixed(graph):
             raise UnsupportedError(
@@ -168,10 +173,26 @@ def _import_plain(
     return graph
 
 
+def _with_fixed_columns(module: torch.nn.Module, examples: tuple[Any, ...]) -> ImportedGraph | None:
+    """Import a module for the columns of its examples alone, as some depend on these."""
+    if not any(_has_columns(value) for value in examples):
+        return None
+    try:
+        return import_graph(_export(module, examples, free_sizes=True, free_columns=False))
+    except Exception:
+        return None  # and the first refusal is told
+
+
+def _has_columns(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.ndim == 2 and value.is_floating_point()
+
+
 def _may_be_fixed(graph: ImportedGraph) -> set[tuple[str, int]]:
     """List the sizes that a module may fix: columns of a matrix, rows that it tells apart."""
     if isinstance(graph.spec, EmbeddingBagSpec):
         return set()
+    if graph.operation.kind == "block_attention":  # whole blocks alone
+        return {(name, dimension) for name, dimension, *_ in graph.spec.size_limits}
     return {
         (source.name, 0 if source.row is not None else 1)
         for role, source in graph.spec.sources.items()
@@ -190,10 +211,16 @@ def _resized(examples: tuple[Any, ...], sizes: Iterator[int]) -> tuple[Any, ...]
 
 
 def _export(
-    module: torch.nn.Module, examples: tuple[Any, ...], *, free_sizes: bool
+    module: torch.nn.Module,
+    examples: tuple[Any, ...],
+    *,
+    free_sizes: bool,
+    free_columns: bool = True,
 ) -> ExportedProgram:
     dynamic_shapes = tuple(
-        dict.fromkeys(range(value.ndim), Dim.AUTO) if isinstance(value, torch.Tensor) else None
+        dict.fromkeys(range(value.ndim if free_columns or not _has_columns(value) else 1), Dim.AUTO)
+        if isinstance(value, torch.Tensor)
+        else None
         for value in examples
     )
     shapes: Any = (dynamic_shapes,) if takes_any_number(module) else dynamic_shapes

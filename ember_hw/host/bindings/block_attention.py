@@ -42,6 +42,12 @@ def _checked(call: Call) -> tuple[NDArray[np.float32], IndexArray]:
             f"{names['queries']} must have the {keys.shape[1]} columns of {names['keys']}, "
             f"not {queries.shape[1]}"
         )
+    if call.facts["whole_blocks"]:
+        for role, matrix in (("queries", queries), ("keys", keys)):
+            if len(matrix) % size:
+                raise ValueError(
+                    f"{names[role]} must have whole blocks of {size} rows, not {len(matrix)} rows"
+                )
     name = call.name("blocks")
     blocks = integer_array(name, call.value("blocks"), names["keys"])
     rows = -(-len(queries) // size)

@@ -132,6 +132,26 @@ def _blocks(random, columns, size):
     return queries, keys, values, random.integers(0, size + 1, (3, 2))
 
 
+def _whole_blocks(random, columns, size):
+    queries = random.standard_normal((6, columns)).astype(np.float32)
+    keys, values = random.standard_normal((2, 8, columns)).astype(np.float32)
+    return queries, keys, values, random.integers(0, 4, (3, 2))
+
+
+def _attention_by_einsum(model, q, k, v, blocks):
+    keys, values = (matrix.view(-1, 2, q.shape[1])[blocks] for matrix in (k, v))
+    scores = torch.einsum("bqd,bnkd->bqnk", q.view(-1, 2, q.shape[1]), keys) * 0.25
+    weights = scores.flatten(2).softmax(-1)
+    return torch.einsum("bqk,bkd->bqd", weights, values.flatten(1, 2)).reshape(q.shape)
+
+
+def _attention_by_matmul(model, q, k, v, blocks):
+    columns = q.shape[1]
+    keys, values = (matrix.reshape(4, 2, columns)[blocks].flatten(1, 2) for matrix in (k, v))
+    scores = q.reshape(3, 2, columns) @ keys.transpose(1, 2) / columns**0.5
+    return (scores.softmax(-1) @ values).reshape(6, columns)
+
+
 def _triples(random, columns, size):
     entities, relations = random.integers(0, ROWS, (2, size)), random.integers(0, 3, size)
     return entities[0], relations, entities[1]
@@ -241,6 +261,10 @@ CASES = (
         lambda m, q, k, v, b: torch.ops.ember_hw.block_attention(q, k, v, b, 2, 0.5),
         _blocks,
         exact=False,
+    ),
+    *(
+        OpCase(f"plain_attention_{name}", "block_attention", function, _whole_blocks, exact=False)
+        for name, function in (("einsum", _attention_by_einsum), ("matmul", _attention_by_matmul))
     ),
     OpCase("transe_1", "scores", _transe(1), _triples),
     OpCase("transe_2", "scores", _transe(2), _triples),

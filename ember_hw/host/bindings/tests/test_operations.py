@@ -107,8 +107,14 @@ SCORES = _program(
 ATTENTION = _program(
     "block_attention",
     _named("queries", "keys", "values", "blocks"),
-    {"block_size": 2, "scale": 0.5, "index_dtype": "int64"},
+    {"block_size": 2, "scale": 0.5, "index_dtype": "int64", "whole_blocks": False},
     {"key": ["keys", 0, 1], "val": ["values", 0, 1]},
+)
+WHOLE = _program(
+    "block_attention",
+    ATTENTION.model["sources"],
+    {**ATTENTION.model["facts"], "whole_blocks": True},
+    ATTENTION.model["symbols"],
 )
 X = TABLE
 EDGES = np.array([[0, 6, 2], [1, 1, 0]])
@@ -175,6 +181,8 @@ REFUSED = [
      "shape (7, 4) of keys, not (5, 4)"),
     (ATTENTION, (X[:3, :2], X, X, _ints(0, 1).reshape(2, 1)), ValueError, "queries must have the 4 "
      "columns of keys, not 2"),
+    (WHOLE, (X[:2], X, X, _ints(0).reshape(1, 1)), ValueError, "keys must have whole blocks of 2 "
+     "rows, not 7 rows"),
     (ATTENTION, (X[:3], X, X, _ints(0, 1).reshape(1, 2)), ValueError, "blocks must be of shape "
      "(2, at least 1), a row for each block of queries, not (1, 2)"),
     (ATTENTION, (X[:3], X, X, _ints(0, 4).reshape(2, 1)), IndexError, "blocks[1, 0] must be in "
