@@ -28,7 +28,7 @@ def compile(
     Parameters
     ----------
     module : torch.nn.Module or torch.export.ExportedProgram
-        An EmbeddingBag of mode sum, or a model that is one.
+        A model that is one embedding operation (`docs/torch.md` lists them).
     example_inputs : sequence of tensors or arrays, optional
         A call of the module; ranks and dtypes count. Not needed for an exported program.
     opt_level : int
