@@ -104,7 +104,12 @@ def _next_row(rows: Iterator[bytes], format: RowFormat, length: int) -> Row:
         return np.frombuffer(row, np.float32)
     if format is RowFormat.BF16:
         return (np.frombuffer(row, np.uint16).astype(np.uint32) << 16).view(np.float32)
-    return _computed(np.frombuffer(row, np.float16).astype(np.float32))
+    small = np.frombuffer(row, np.uint16)
+    wide = small.view(np.float16).astype(np.float32).view(np.uint32)
+    nan = small.astype(np.uint32)[np.isnan(small.view(np.float16))]
+    # NumPy may make a NaN quiet; copies keep what it was.
+    wide[np.isnan(wide.view(np.float32))] = (nan & 0x8000) << 16 | 0x7F800000 | (nan & 0x3FF) << 13
+    return wide.view(np.float32)
 
 
 def _check_length(result: Row, length: int) -> None:

@@ -13,6 +13,7 @@ from ember_hw.rtl.multiplier import Multiplier
 
 _BITS = FLOAT32.width_bits
 _SIGNIFICAND_BITS = FLOAT32.fraction_bits + 1
+_KIND = data.StructLayout({"is_nan": 1, "is_infinite": 1, "is_zero": 1})
 
 
 class RowScale(wiring.Component):
@@ -112,6 +113,7 @@ class RowScale(wiring.Component):
         second_valid, second_scaled = Signal(), Signal()
         second = Signal(held_layout)
         is_slow = Signal(lanes)
+        kinds = Signal(data.ArrayLayout(_KIND, lanes))  # of the numbers before they turn
         turns = Signal()
         m.submodules.full = full = FloatMultiply()
         m.d.comb += [full.a.eq(second.numbers[:_BITS]), full.b.eq(second.weight)]
@@ -129,12 +131,15 @@ class RowScale(wiring.Component):
             for lane in range(lanes):
                 number = Unpacked(FLOAT32, first.numbers.word_select(lane, _BITS))
                 exponent = number.magnitude[FLOAT32.fraction_bits :]
-                m.d.sync += is_slow[lane].eq(
-                    first_valid
-                    & first_scaled
-                    & number.magnitude.any()
-                    & (exponent < least_exponent)
-                )
+                is_zero = ~number.magnitude.any()
+                m.d.sync += [
+                    is_slow[lane].eq(
+                        first_valid & first_scaled & ~is_zero & (exponent < least_exponent)
+                    ),
+                    kinds[lane].is_nan.eq(number.is_nan),
+                    kinds[lane].is_infinite.eq(number.is_infinite),
+                    kinds[lane].is_zero.eq(is_zero),
+                ]
 
         last_turn = lanes + full.cycles - 1
         turn = Signal(range(last_turn + 1))
@@ -152,7 +157,7 @@ class RowScale(wiring.Component):
         product = Signal(_BITS * lanes)
         enters = Signal()
         m.d.comb += enters.eq(second_valid & second_scaled & ~is_slow.any())
-        cycles = self._multiply(m, second, product)
+        cycles = self._multiply(m, second, kinds, product)
         valids, controls = delay(m, "product", enters, second.control, cycles)
         early = cycles - 2  # a cycle before the product
         if 2 + early + 1 != self.scaled_cycles:
@@ -175,7 +180,7 @@ class RowScale(wiring.Component):
         m.d.comb += self.scaled_numbers.eq(Mux(valids[early + 1], product, second.numbers))
         return m
 
-    def _multiply(self, m: Module, held, product: Signal) -> int:
+    def _multiply(self, m: Module, held, kinds, product: Signal) -> int:
         """Multiply every lane's number by the weight; return the cycles that takes."""
         format = FLOAT32
         weight = Unpacked(format, held.weight)
@@ -184,7 +189,7 @@ class RowScale(wiring.Component):
         for lane in range(self.lanes):
             bits = held.numbers.word_select(lane, _BITS)
             number = Unpacked(format, bits)
-            is_zero = ~number.magnitude.any()
+            kind = kinds[lane]
             multiplier = Multiplier(a=_SIGNIFICAND_BITS, b=_SIGNIFICAND_BITS)
             m.submodules[f"multiplier{lane}"] = multiplier
             m.d.comb += [
@@ -207,13 +212,13 @@ class RowScale(wiring.Component):
                 facts.exponents.eq(number.magnitude[format.fraction_bits :] + weight.exponent),
                 facts.sign.eq(number.sign ^ weight.sign),
                 facts.is_nan.eq(
-                    number.is_nan
+                    kind.is_nan
                     | weight.is_nan
-                    | (number.is_infinite & weight_is_zero)
-                    | (weight.is_infinite & is_zero)
+                    | (kind.is_infinite & weight_is_zero)
+                    | (weight.is_infinite & kind.is_zero)
                 ),
-                facts.is_infinite.eq(number.is_infinite | weight.is_infinite),
-                facts.is_zero.eq(is_zero | weight_is_zero),
+                facts.is_infinite.eq(kind.is_infinite | weight.is_infinite),
+                facts.is_zero.eq(kind.is_zero | weight_is_zero),
             ]
             known = [facts]
             for cycle in range(multiplier.cycles + 1):

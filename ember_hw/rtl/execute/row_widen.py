@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, EnableInserter, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa.reduce import RowFormat
-from ember_hw.rtl.execute.float_convert import FloatWiden
-from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FLOAT32
+from ember_hw.rtl.execute.float_format import FLOAT16, FLOAT32, Unpacked, count_leading_zeros
 from ember_hw.rtl.execute.reduce_layouts import lanes
 from ember_hw.rtl.layouts import row_beat_layout
 
@@ -18,11 +17,11 @@ _SMALL_BITS = FLOAT16.width_bits
 
 
 class RowWiden(wiring.Component):
-    """Gives a row's numbers as fp32: exactly, but that a NaN of fp16 becomes the quiet one.
+    """Gives a row's numbers as fp32, exactly; of a NaN it keeps every bit that it has.
 
     A beat of fp32 numbers a cycle; a beat of bf16 or fp16 numbers becomes two, or one where it has
     no more than half of its numbers, so such rows come at half as many bytes a cycle. In order; a
-    beat leaves two cycles after it came.
+    beat leaves a cycle after it came.
 
     Members
     -------
@@ -48,7 +47,7 @@ class RowWiden(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        count = lanes(config)
+        beat = self.i.payload
         half_bytes = config.bus_bytes // 2
         is_small = Signal()
         second = Signal()  # half of the beat
@@ -57,47 +56,46 @@ class RowWiden(wiring.Component):
         m.d.comb += [
             is_small.eq(self.format != RowFormat.FP32),
             moves.eq(~self.o.valid | self.o.ready),
-            is_done.eq(~is_small | second | (self.i.payload.bytes <= half_bytes)),
+            is_done.eq(~is_small | second | (beat.bytes <= half_bytes)),
             self.i.ready.eq(moves & is_done),
         ]
-        with m.If(moves & self.i.valid):
-            m.d.sync += second.eq(~is_done)
-
-        # What is widened, and beside it what only moves.
-        data = self.i.payload.data
-        half = Mux(second, data[8 * half_bytes :], data[: 8 * half_bytes])
-        first_valid, first_last = Signal(), Signal()
-        first_bytes, first_data = Signal.like(self.i.payload.bytes), Signal.like(data)
-        left_bytes = self.i.payload.bytes - Mux(second, half_bytes, 0)
-        widened = []
-        for lane in range(count):
-            widen = EnableInserter(moves)(FloatWiden(source=FLOAT16))
-            m.submodules[f"widen{lane}"] = widen
-            small = half.word_select(lane, _SMALL_BITS)
-            m.d.comb += widen.number.eq(small)
-            widened.append(widen.wide)
-            whole = data.word_select(lane, _BITS)
-            raised = Cat(Const(0, _BITS - BFLOAT16.width_bits), small)
-            with m.If(moves):
-                m.d.sync += first_data.word_select(lane, _BITS).eq(Mux(is_small, raised, whole))
-        moved_data = Signal.like(data)
+        left_bytes = beat.bytes - Mux(second, half_bytes, 0)
         with m.If(moves):
             m.d.sync += [
-                first_valid.eq(self.i.valid),
-                first_last.eq(self.i.payload.last & is_done),
-                first_bytes.eq(
-                    Mux(
-                        is_small,
-                        Mux(is_done, left_bytes << 1, config.bus_bytes),
-                        self.i.payload.bytes,
-                    )
+                second.eq(self.i.valid & ~is_done),
+                self.o.valid.eq(self.i.valid),
+                self.o.payload.last.eq(beat.last & is_done),
+                self.o.payload.bytes.eq(
+                    Mux(~is_small, beat.bytes, Mux(is_done, left_bytes << 1, config.bus_bytes))
                 ),
-                self.o.valid.eq(first_valid),
-                self.o.payload.last.eq(first_last),
-                self.o.payload.bytes.eq(first_bytes),
-                moved_data.eq(first_data),
             ]
-        m.d.comb += self.o.payload.data.eq(
-            Mux(self.format == RowFormat.FP16, Cat(widened), moved_data)
-        )
+        half = Mux(second, beat.data[8 * half_bytes :], beat.data[: 8 * half_bytes])
+        for lane in range(lanes(config)):
+            small = half.word_select(lane, _SMALL_BITS)
+            whole = beat.data.word_select(lane, _BITS)
+            zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, f"lane{lane}")
+            # A small number stands at the top, which is all that bf16 needs.
+            number = Signal(_BITS, name=f"number{lane}")
+            shift = Signal(len(zeros), name=f"shift{lane}")
+            with m.If(moves):
+                m.d.sync += shift.eq(zeros)
+                m.d.sync += number.eq(
+                    Mux(is_small, Cat(Const(0, _BITS - _SMALL_BITS), small), whole)
+                )
+            m.d.comb += self.o.payload.data.word_select(lane, _BITS).eq(
+                Mux(self.format == RowFormat.FP16, self._of_fp16(number, shift), number)
+            )
         return m
+
+    @staticmethod
+    def _of_fp16(number: Value, zeros: Value) -> Value:
+        """Return what is left to do for fp16: another exponent, no denormals."""
+        small = Unpacked(FLOAT16, number[_BITS - _SMALL_BITS :])
+        fraction = (small.significand << zeros)[: FLOAT16.fraction_bits]
+        exponent = small.exponent - zeros + (FLOAT32.bias - FLOAT16.bias)
+        is_special = small.is_nan | small.is_infinite
+        exponent = (exponent | is_special.replicate(FLOAT32.exponent_bits)) & (
+            small.magnitude.any().replicate(FLOAT32.exponent_bits)
+        )
+        below = FLOAT32.fraction_bits - FLOAT16.fraction_bits
+        return Cat(Const(0, below), fraction, exponent[: FLOAT32.exponent_bits], small.sign)

@@ -80,14 +80,14 @@ def test_request_begins_with_an_empty_accumulator():
 
 @pytest.mark.parametrize(
     ("format", "bits"),
-    [(RowFormat.BF16, [0xFFC1, 0x3FC0, 0x0001]), (RowFormat.FP16, [0x7E01, 0x3E00, 0x0001])],
+    [(RowFormat.BF16, [0xFFC1, 0x3FC0, 0x0001]), (RowFormat.FP16, [0xFE01, 0x3E00, 0x0001])],
 )
 def test_rows_are_widened(format, bits):
     records = _records(ReduceOperation.COPY, columns=3, format=format)
     (result,) = reduce_rows(records, CONFIG, BAGS[1:2], [np.array(bits, np.uint16).tobytes()])
     assert result[1] == 1.5
     nan, _, least = result.view(np.uint32).tolist()
-    expected = (0xFFC10000, 0x00010000) if format is RowFormat.BF16 else (QUIET_NAN, 0x33800000)
+    expected = (0xFFC10000, 0x00010000) if format is RowFormat.BF16 else (0xFFC02000, 0x33800000)
     assert (nan, least) == expected
 
 

@@ -214,7 +214,7 @@ def test_rows_of_one_beat_are_copied_one_a_cycle():
     case = bag_case(SMALL, [1] * 100, 4, seed=3, operation=ReduceOperation.COPY)
     outcome = run_reduce(case, SMALL, forwards=False)
     _assert_model(outcome, case, SMALL)
-    assert 98 <= outcome.row_cycles <= 100
+    assert 98 <= outcome.row_cycles <= 102
 
 
 @pytest.mark.verilator
