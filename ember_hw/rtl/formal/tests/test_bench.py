@@ -12,7 +12,7 @@ def test_a_block_shows_what_it_drives_and_what_is_in_it():
     block = Opened(ReservedFifo(shape=3, credits=4))
     assert len(block.signal("level")) == 3
     queue = block.inner("queue")
-    assert len(queue.signal("out")) == 3
+    assert len(queue.signal("o__payload")) == 3
     memory = queue.inner("memory")
     assert len(memory.read()) == 3
     assert len(memory.look(queue.signal("read_pointer"))) == 3
