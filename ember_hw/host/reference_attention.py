@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.float_math import exp
+
 
 def block_attention(
     queries: NDArray[Any],
@@ -20,7 +22,7 @@ def block_attention(
     """Attend from blocks of queries to gathered blocks of keys.
 
     Products are summed from 0.0 in the order of the columns, weights and values in the order of the
-    gathered keys. Levels may differ in the last bits of exp.
+    gathered keys. exp of float32 is that of `float_math`.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def block_attention(
         places = (blocks[row // block_size][:, None] * block_size + np.arange(block_size)).ravel()
         places = places[places < len(keys)]
         scores = _sum(wide_keys[places] * query) * factor
-        weights = np.exp(scores - scores.max())
+        weights = exp(scores - scores.max())
         weights = weights / _sum(weights[None])
         start = np.zeros((1, values.shape[1]), dtype)
         terms = np.concatenate((start, weights[:, None] * wide_values[places]))

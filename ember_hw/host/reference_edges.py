@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.float_math import exp
 from ember_hw.host.reference import larger
 from ember_hw.host.request import LookupRequest
 
 _NONLINEAR: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "identity": lambda x: x,
-    "sigmoid": lambda x: 1 / (np.exp(-x) + 1),
+    "sigmoid": lambda x: 1 / (exp(-x) + 1),
     "relu": lambda x: larger(x, np.zeros_like(x)),
-    "exp": np.exp,
+    "exp": exp,
 }
 
 
@@ -29,8 +30,8 @@ def fusedmm(
 ) -> NDArray[Any]:
     """Sum ``s(<queries[b], keys[c]>) * dense[c]`` over the neighbours c of each node b.
 
-    Products are summed from 0.0 in the order of the columns, edges in their order. With the
-    nonlinearities that call exp, levels may differ in the last bits of it.
+    Products are summed from 0.0 in the order of the columns, edges in their order. exp of float32
+    is that of `float_math`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from ember_hw.compiler.frontend.tests.operations import CASES, Model
+from ember_hw.bench.fuzzing.op_models import CASES, Model
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host import torch_backend
 from ember_hw.host.device import open_device

@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import nn
 
+from ember_hw.bench.fuzzing.op_models import Model
 from ember_hw.compiler.frontend import find_operations
-from ember_hw.compiler.frontend.tests.operations import Model, captured, fusedmm, run_operation
+from ember_hw.compiler.frontend.tests.operations import captured, fusedmm, run_operation
 
 X = torch.arange(14.0).reshape(7, 2)
 SOURCE = torch.tensor([0, 1, 4, 2, 2])

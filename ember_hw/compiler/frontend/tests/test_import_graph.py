@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from ember_hw.bench.fuzzing.op_models import Model
 from ember_hw.compiler.frontend import OperationSpec, import_module
 from ember_hw.compiler.frontend.operation_spec import Source
-from ember_hw.compiler.frontend.tests.operations import Model, run_at_scf
+from ember_hw.compiler.frontend.tests.operations import run_at_scf
 from ember_hw.errors import UnsupportedError
 
 X = torch.arange(14.0).reshape(7, 2)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ember_hw.compiler.frontend.tests.operations import Model, captured
+from ember_hw.bench.fuzzing.op_models import Model
+from ember_hw.compiler.frontend.tests.operations import captured
 
 Q = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
 K, V = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(1))
