@@ -46,6 +46,9 @@ _RANGES: dict[str, tuple[int, int]] = {
 
 MEMORY_PROTOCOLS = ("axi4", "axi3")
 
+#: Execute sides: outside, behind the queues, or the reduce unit in the same hardware.
+EXECUTES = ("queues", "reduce")
+
 
 @dataclass(frozen=True, kw_only=True)
 class AcceleratorConfig:
@@ -101,6 +104,9 @@ class AcceleratorConfig:
         ``axi4``, or ``axi3``: bursts of at most 16 beats.
     input_queue : int
         1: an AXI4-Stream can feed memory streams in place of memory.
+    execute : str
+        ``queues``: bundles and rows leave; ``reduce``: the reduce unit takes them, and the rows
+        that it makes of them leave.
 
     Raises
     ------
@@ -134,6 +140,7 @@ class AcceleratorConfig:
     index_port_bits: int = 0
     memory_protocol: str = "axi4"
     input_queue: int = 0
+    execute: str = "queues"
 
     def __post_init__(self) -> None:
         if self.data_width_bits not in _DATA_WIDTHS_BITS:
@@ -171,6 +178,8 @@ class AcceleratorConfig:
                 f"memory_protocol must be one of {', '.join(MEMORY_PROTOCOLS)}, "
                 f"not {self.memory_protocol!r}"
             )
+        if self.execute not in EXECUTES:
+            raise ValueError(f"execute must be one of {', '.join(EXECUTES)}, not {self.execute!r}")
         if self.memory_protocol == "axi3" and self.max_burst_beats > 16:
             raise ValueError(
                 f"max_burst_beats must be at most 16 with AXI3, not {self.max_burst_beats!r}"
@@ -231,10 +240,13 @@ class AcceleratorConfig:
     def hash(self) -> int:
         """Return the 32 bits by which hardware, program file and host recognise this config.
 
-        The name is left out.
+        The name is left out, and `execute` where it is ``queues``: programs for such hardware are
+        older than the choice.
         """
         values = asdict(self)
         del values["name"]
+        if self.execute == "queues":
+            del values["execute"]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
         return int.from_bytes(digest[:4], "big")
 
@@ -278,7 +290,8 @@ class AcceleratorConfig:
 
 
 #: `default`: 512 bits, all opt levels of an EmbeddingBag. `small`: the same programs on a 128-bit
-#: board. `tiny`: as little of everything as still runs them, for tests of backpressure.
+#: board. `tiny`: as little of everything as still runs them, for tests of backpressure. `tables`:
+#: many tables in one program, with their places and shapes as streams.
 PRESETS: dict[str, AcceleratorConfig] = {
     "default": AcceleratorConfig(),
     "small": AcceleratorConfig(name="small", data_width_bits=128),
@@ -292,5 +305,8 @@ PRESETS: dict[str, AcceleratorConfig] = {
         lines_per_stream=2,
         bundle_entries=16,
         descriptor_entries=8,
+    ),
+    "tables": AcceleratorConfig(
+        name="tables", streams_per_unit=4, exports=8, bundle_scalars=6
     ),
 }

@@ -84,6 +84,8 @@ class FaultCode(enum.IntEnum, shape=5):
     ADDRESS_OVERFLOW = 10
     EXECUTE_STALLED = 11
     MEMORY_STALLED = 12
+    ILLEGAL_REDUCE_MICROCODE = 13
+    UNEXPECTED_ROW_LENGTH = 14
 
 
 #: What each fault means, and what must hold instead.
@@ -108,6 +110,14 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     ),
     FaultCode.EXECUTE_STALLED: "the execute side must empty its queues within WATCHDOG cycles",
     FaultCode.MEMORY_STALLED: "memory must answer within WATCHDOG cycles",
+    FaultCode.ILLEGAL_REDUCE_MICROCODE: (
+        "the reduce unit must have a length that its accumulator holds, a known format and known "
+        "operations, and be told of the events of all rows and results"
+    ),
+    FaultCode.UNEXPECTED_ROW_LENGTH: (
+        "rows must have as many columns as the reduce unit's microcode says, all of one result the "
+        "same, and no more than its accumulator"
+    ),
 }
 
 #: What FAULT_ADDRESS holds for a memory stream, and for a row; None: nothing, and no unit either.
@@ -126,6 +136,8 @@ FAULT_ADDRESS_KINDS: dict[FaultCode, tuple[str, str] | None] = {
     FaultCode.ADDRESS_OVERFLOW: ("element", "index"),
     FaultCode.EXECUTE_STALLED: None,
     FaultCode.MEMORY_STALLED: None,
+    FaultCode.ILLEGAL_REDUCE_MICROCODE: None,
+    FaultCode.UNEXPECTED_ROW_LENGTH: None,
 }
 
 

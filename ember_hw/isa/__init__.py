@@ -2,8 +2,9 @@
 
 A program for the access unit is a fixed set of records, one for each physical part: a header, one
 for each traversal unit and each of its memory streams, one for each row entry, one for the issue
-stage. `layouts` builds their layouts for a config; encoder, decoder, text, RTL and documentation
-read those. Each record begins on a 32-bit word, fields follow from bit 0 in the order below.
+stage; those of the reduce unit (`isa.reduce`) follow where a config has it. `layouts` builds their
+layouts for a config; encoder, decoder, text, RTL and documentation read those. Each record begins
+on a 32-bit word, fields follow from bit 0 in the order below.
 
 Slots
 -----
@@ -62,6 +63,7 @@ from ember_hw.isa.fields import (
 )
 from ember_hw.isa.microcode import Microcode, check_field
 from ember_hw.isa.records import ISA_VERSION, event_bit, event_mask, layouts, microcode_words
+from ember_hw.isa.reduce import ReduceOperation, RowFormat
 from ember_hw.isa.text import assemble, disassemble
 
 __all__ = [
@@ -77,6 +79,8 @@ __all__ = [
     "Hint",
     "Microcode",
     "RecordLayout",
+    "ReduceOperation",
+    "RowFormat",
     "Source",
     "StreamSource",
     "assemble",

@@ -20,6 +20,7 @@ from ember_hw.isa.fields import (
     Source,
     StreamSource,
 )
+from ember_hw.isa.reduce import reduce_header_fields, reduce_step_fields
 
 #: Raised by every change to the records below, or to what a host must know of the registers.
 ISA_VERSION = 3
@@ -170,6 +171,10 @@ def layouts(config: AcceleratorConfig) -> dict[str, RecordLayout]:
     for row in range(config.row_entries):
         kinds.append((f"row{row}", _row_fields(config)))
     kinds.append(("issue", _issue_fields(config)))
+    if config.execute == "reduce":
+        kinds.append(("reduce", reduce_header_fields(config)))
+        for row in range(config.row_entries):
+            kinds.append((f"reduce{row}", reduce_step_fields(config)))
 
     result: dict[str, RecordLayout] = {}
     word = 0

@@ -11,18 +11,16 @@ another number of columns is a fault.
 
 What it can express, for e from 0 to D - 1, with r a row and w a scalar of the bundle, at any event:
 
-======================================  ========================================================
-``acc[e] = r[e]``                       copy
-``acc[e] = w * r[e]``                   copy, scaled
-``acc[e] = acc[e] + r[e]``              sum
-``acc[e] = acc[e] + w * r[e]``          sum, scaled; both operations are rounded
-``acc[e] = max(acc[e], r[e])``          maximum; NaN where one is, +0 of zeros of both signs
-``out[n, e] = acc[e]``, then n += 1     emit; then ``acc[e] = 0``, or -inf for maximum
-======================================  ========================================================
+- ``acc[e] = r[e]``: copy;
+- ``acc[e] = w * r[e]``: copy, scaled;
+- ``acc[e] = acc[e] + r[e]``: sum;
+- ``acc[e] = acc[e] + w * r[e]``: sum, scaled, each of both operations rounded;
+- ``acc[e] = max(acc[e], r[e])``: maximum, NaN where one is, +0 of zeros of both signs;
+- ``out[n][e] = acc[e]``, then n += 1, then acc is empty: emit.
 
-with one such line a row entry, in the order of the entries, and the result behind any of them. A
-maximum over nothing is 0. It has no second accumulator, no product of two rows, no sum across a
-row: compute loops with those stay on the host, as does the division of a mean.
+There is one such line for each row entry, in the order of the entries, and an emission may follow
+each of them. It has no second accumulator, no product of two rows and no sum across a row: compute
+loops with those stay on the host, as does the division of a mean.
 """
 
 from __future__ import annotations

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, ResetInserter
+from amaranth.hdl import Cat, Module, Mux, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
+from ember_hw.registers import FaultCode
 from ember_hw.rtl import axi
 from ember_hw.rtl.control import Control
 from ember_hw.rtl.counters import Counters
 from ember_hw.rtl.datapath import Datapath
+from ember_hw.rtl.execute.reduce_unit import ReduceUnit
 from ember_hw.rtl.layouts import bundle_layout, index_word_layout, row_beat_layout
 from ember_hw.rtl.memory_ports import MemoryPorts
 from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name, register_paths
@@ -40,6 +43,9 @@ class AccessUnit(wiring.Component):
     index_queue : stream, in
         With `config.input_queue`: words of lines for the streams that take them from here.
     bundle, row : streams, out
+        With `config.execute` ``queues``.
+    result : stream, out
+        With `config.execute` ``reduce``: see `ReduceUnit`.
     queue_reset : out
         Resets the execute side's end of both queues; high in the state RESETTING.
     irq : out
@@ -53,13 +59,16 @@ class AccessUnit(wiring.Component):
             members["index_memory"] = Out(axi.ReadSignature(config, index=True))
         if config.input_queue:
             members["index_queue"] = In(stream.Signature(index_word_layout(config)))
+        rows = stream.Signature(row_beat_layout(config))
+        if config.execute == "reduce":
+            members["result"] = Out(rows)
+        else:
+            members |= {"bundle": Out(stream.Signature(bundle_layout(config))), "row": Out(rows)}
         super().__init__(
             {
                 "bus": In(axi.LiteSignature()),
                 "memory": Out(axi.ReadSignature(config)).array(config.memory_ports),
                 **members,
-                "bundle": Out(stream.Signature(bundle_layout(config))),
-                "row": Out(stream.Signature(row_beat_layout(config))),
                 "queue_reset": Out(1),
                 "irq": Out(1),
             }
@@ -73,7 +82,11 @@ class AccessUnit(wiring.Component):
         m.submodules.counters = counters = Counters(config=config)
         m.submodules.ports = ports = MemoryPorts(config=config)
         datapath = Datapath(config=config)
-        m.submodules.control = control = Control(config=config, fault_ports=len(datapath.faults))
+        faults = list(datapath.faults)
+        if config.execute == "reduce":
+            reduce = ReduceUnit(config=config)
+            faults.append(reduce.fault)
+        m.submodules.control = control = Control(config=config, fault_ports=len(faults))
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
 
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
@@ -85,16 +98,24 @@ class AccessUnit(wiring.Component):
             wiring.connect(m, wiring.flipped(self.index_queue), datapath.index_queue)
         wiring.connect(m, datapath.index_request, ports.index_request)
         wiring.connect(m, datapath.row_request, ports.row_request)
-        wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
-        wiring.connect(m, datapath.row, wiring.flipped(self.row))
         wiring.connect(m, control.root, datapath.root)
         for path in register_paths(config):
             name = record_name(path)
             m.d.comb += getattr(datapath, name).eq(getattr(microcode, name))
         for held, seen in zip(microcode.row_events, datapath.row_events, strict=True):
             m.d.comb += seen.eq(held)
-        for reported, seen in zip(datapath.faults, control.faults, strict=True):
+        for reported, seen in zip(faults, control.faults, strict=True):
             wiring.connect(m, reported, seen)
+        verdict, ended, moves = microcode.verdict, datapath.ended, datapath.moves
+        if config.execute == "reduce":
+            m.submodules.reduce = ResetInserter(control.queue_reset)(reduce)
+            self._reduce(m, reduce, control, microcode, datapath)
+            illegal = (verdict == FaultCode.NONE) & ~reduce.legal
+            verdict = Mux(illegal, FaultCode.ILLEGAL_REDUCE_MICROCODE, verdict)
+            ended, moves = reduce.ended, moves | reduce.moves
+        else:
+            wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
+            wiring.connect(m, datapath.row, wiring.flipped(self.row))
 
         m.d.comb += [
             registers.state.eq(control.state),
@@ -115,12 +136,12 @@ class AccessUnit(wiring.Component):
             control.abort.eq(registers.abort),
             control.arguments.eq(registers.arguments),
             control.watchdog.eq(registers.watchdog),
-            control.progress.eq(datapath.moves | ports.index_valid | ports.row_valid),
+            control.progress.eq(moves | ports.index_valid | ports.row_valid),
             control.execute_blocks.eq(datapath.blocked_execute),
-            control.verdict.eq(microcode.verdict),
+            control.verdict.eq(verdict),
             control.reads_idle.eq(ports.idle),
             control.cleared.eq(datapath.cleared),
-            control.ended.eq(datapath.ended),
+            control.ended.eq(ended),
             ports.stop.eq(control.stop),
             datapath.queue_reset.eq(control.queue_reset),
             self.queue_reset.eq(control.queue_reset),
@@ -147,7 +168,7 @@ class AccessUnit(wiring.Component):
                     ~ports.idle,
                 )
             ),
-            counters.bundle.eq(self.bundle.valid & self.bundle.ready),
+            counters.bundle.eq(datapath.bundle.valid & datapath.bundle.ready),
             counters.lines.eq(datapath.lines_asked),
             counters.rows.eq(datapath.rows_asked),
             counters.row_bytes.eq(datapath.row_bytes),
@@ -156,3 +177,22 @@ class AccessUnit(wiring.Component):
         for seen, level in zip(counters.levels, datapath.levels, strict=True):
             m.d.comb += seen.eq(level)
         return m
+
+    def _reduce(self, m: Module, reduce: ReduceUnit, control, microcode, datapath) -> None:
+        """Put the reduce unit behind the queues."""
+        config = self.config
+        root_end = 1 << isa.event_bit(isa.Event.END, 0, config)  # always told
+        wiring.connect(m, datapath.bundle, reduce.bundle)
+        wiring.connect(m, datapath.row, reduce.row)
+        for held, seen in zip(microcode.row_events, reduce.row_events, strict=True):
+            m.d.comb += seen.eq(held)
+        for entry, step in enumerate(reduce.steps):
+            m.d.comb += step.eq(getattr(microcode, f"reduce{entry}"))
+        m.d.comb += [
+            reduce.header.eq(microcode.reduce),
+            reduce.told_events.eq(microcode.issue.events | root_end),
+            reduce.taken.eq(datapath.ended),
+            self.result.payload.eq(reduce.result.payload),
+            self.result.valid.eq(reduce.result.valid & ~control.queue_reset),
+            reduce.result.ready.eq(self.result.ready & ~control.queue_reset),
+        ]

@@ -43,16 +43,22 @@ def queue_members(config: AcceleratorConfig, suffix: str = "") -> dict[str, Memb
     >>> list(queue_members(AcceleratorConfig(), "0"))[0]
     'm_axis_bundle0_tdata'
     """
-    members: dict[str, Member] = {
-        f"m_axis_bundle{suffix}_tdata": Out(8 * config.bundle_bytes),
-        f"m_axis_bundle{suffix}_tlast": Out(1),
-        f"m_axis_bundle{suffix}_tvalid": Out(1),
-        f"m_axis_bundle{suffix}_tready": In(1),
-        f"m_axis_row{suffix}_tdata": Out(config.data_width_bits),
-        f"m_axis_row{suffix}_tkeep": Out(config.bus_bytes),
-        f"m_axis_row{suffix}_tlast": Out(1),
-        f"m_axis_row{suffix}_tvalid": Out(1),
-        f"m_axis_row{suffix}_tready": In(1),
+    members: dict[str, Member] = {}
+    rows = "result"
+    if config.execute == "queues":
+        rows = "row"
+        members |= {
+            f"m_axis_bundle{suffix}_tdata": Out(8 * config.bundle_bytes),
+            f"m_axis_bundle{suffix}_tlast": Out(1),
+            f"m_axis_bundle{suffix}_tvalid": Out(1),
+            f"m_axis_bundle{suffix}_tready": In(1),
+        }
+    members |= {
+        f"m_axis_{rows}{suffix}_tdata": Out(config.data_width_bits),
+        f"m_axis_{rows}{suffix}_tkeep": Out(config.bus_bytes),
+        f"m_axis_{rows}{suffix}_tlast": Out(1),
+        f"m_axis_{rows}{suffix}_tvalid": Out(1),
+        f"m_axis_{rows}{suffix}_tready": In(1),
     }
     if config.input_queue:
         members |= {
@@ -85,21 +91,19 @@ def connect_queues(m: Module, flat: wiring.Component, unit) -> None:
     """Connect the queues of an access unit to flat ports."""
     config: AcceleratorConfig = flat.config
 
-    bundle, row = unit.bundle, unit.row
-    for i in range(config.bus_bytes):
-        m.d.comb += flat.m_axis_row_tkeep[i].eq(row.payload.bytes > i)
-    m.d.comb += [
-        flat.m_axis_bundle_tdata.eq(
-            bundle.payload.events | (bundle.payload.scalars.as_value() << config.events)
-        ),
-        flat.m_axis_bundle_tlast.eq(bundle.payload.last),
-        flat.m_axis_bundle_tvalid.eq(bundle.valid),
-        bundle.ready.eq(flat.m_axis_bundle_tready),
-        flat.m_axis_row_tdata.eq(row.payload.data),
-        flat.m_axis_row_tlast.eq(row.payload.last),
-        flat.m_axis_row_tvalid.eq(row.valid),
-        row.ready.eq(flat.m_axis_row_tready),
-    ]
+    if config.execute == "reduce":
+        _connect_rows(m, flat, "m_axis_result", unit.result)
+    else:
+        _connect_rows(m, flat, "m_axis_row", unit.row)
+        bundle = unit.bundle
+        m.d.comb += [
+            flat.m_axis_bundle_tdata.eq(
+                bundle.payload.events | (bundle.payload.scalars.as_value() << config.events)
+            ),
+            flat.m_axis_bundle_tlast.eq(bundle.payload.last),
+            flat.m_axis_bundle_tvalid.eq(bundle.valid),
+            bundle.ready.eq(flat.m_axis_bundle_tready),
+        ]
     if config.input_queue:
         queue = unit.index_queue
         m.d.comb += [
@@ -108,3 +112,20 @@ def connect_queues(m: Module, flat: wiring.Component, unit) -> None:
             queue.valid.eq(flat.s_axis_index_tvalid),
             flat.s_axis_index_tready.eq(queue.ready),
         ]
+
+
+def _connect_rows(m: Module, flat: wiring.Component, prefix: str, rows) -> None:
+    """Connect a stream of rows to flat ports."""
+
+    def port(name: str):
+        return getattr(flat, f"{prefix}_{name}")
+
+    keep = port("tkeep")
+    for i in range(len(keep)):
+        m.d.comb += keep[i].eq(rows.payload.bytes > i)
+    m.d.comb += [
+        port("tdata").eq(rows.payload.data),
+        port("tlast").eq(rows.payload.last),
+        port("tvalid").eq(rows.valid),
+        rows.ready.eq(port("tready")),
+    ]

@@ -42,6 +42,9 @@ class FlatAccessUnit(wiring.Component):
     whole bytes; its TLAST marks the request's last bundle. The row's TKEEP marks the row's bytes,
     its TLAST the row's last beat. The input queue's TDEST is the memory stream that the beat is
     for, ``unit * streams_per_unit + stream``.
+
+    With the reduce unit (`config.execute`) bundles and rows stay inside, and `m_axis_result_*`
+    brings the rows that it makes of them, as `m_axis_row_*` does others.
     """
 
     def __init__(self, *, config: AcceleratorConfig):

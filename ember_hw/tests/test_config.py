@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ember_hw.config import MEMORY_PROTOCOLS, PRESETS, AcceleratorConfig
+from ember_hw.config import EXECUTES, MEMORY_PROTOCOLS, PRESETS, AcceleratorConfig
 
 RANGES = {
     "address_width_bits": (32, 56),
@@ -59,6 +59,7 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
     values["bundle_scalars"] = draw(st.integers(1, min(8, values["exports"])))
     values["index_port_bits"] = draw(st.sampled_from((0, 64, 128, 256, 512)))
     values["memory_protocol"] = draw(st.sampled_from(MEMORY_PROTOCOLS))
+    values["execute"] = draw(st.sampled_from(EXECUTES))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
@@ -131,6 +132,11 @@ def test_memory_protocol_is_one_of_two(value: object) -> None:
     assert message(memory_protocol=value) == (
         f"memory_protocol must be one of axi4, axi3, not {value!r}"
     )
+
+
+@pytest.mark.parametrize("value", ["host", "Reduce", "", 1, None])
+def test_execute_is_one_of_two(value: object) -> None:
+    assert message(execute=value) == f"execute must be one of queues, reduce, not {value!r}"
 
 
 def test_bursts_of_axi3_are_short() -> None:
@@ -206,6 +212,7 @@ CHANGES: dict[str, int | str] = {
     "index_port_bits": 64,
     "memory_protocol": "axi3",
     "input_queue": 1,
+    "execute": "reduce",
 }
 
 
@@ -253,7 +260,7 @@ def test_presets_bear_their_names() -> None:
 def test_unknown_preset_is_refused() -> None:
     with pytest.raises(ValueError, match=r"preset") as raised:
         AcceleratorConfig.preset("huge")
-    assert str(raised.value) == "preset must be one of default, small, tiny, not 'huge'"
+    assert str(raised.value) == "preset must be one of default, small, tiny, large, not 'huge'"
 
 
 def test_changes_are_checked() -> None:

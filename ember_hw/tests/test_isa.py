@@ -42,6 +42,7 @@ LARGEST = AcceleratorConfig(
     row_entries=8,
     exports=16,
     bundle_scalars=8,
+    execute="reduce",
 )
 
 
@@ -98,10 +99,13 @@ def test_fields_hold_what_they_select(config: AcceleratorConfig) -> None:
     assert known["row0"].field("base").most == (1 << config.address_width_bits) - 1
     assert known["header"].field("outstanding_reads").most == config.outstanding_reads
     assert known["issue"].field("events").most == (1 << config.events) - 1
+    if config.execute == "reduce":
+        assert known["reduce0"].field("scalar").most == config.bundle_scalars - 1
     for layout in known.values():
         for field in layout.fields:
             assert field.description
-            assert field.least <= 0 < field.most
+            chooses_among_one = "scalar" in field.name and config.bundle_scalars == 1
+            assert field.least <= 0 < field.most + chooses_among_one
             signed = field.kind is FieldKind.SIGNED
             assert field.most < 1 << (field.width_bits - signed)
             assert (field.kind is FieldKind.ENUM) == (field.choices is not None)
@@ -329,3 +333,15 @@ def test_illegal_text(text: str, expected: str) -> None:
 
 def test_hints_are_read() -> None:
     assert assemble("row0: hint=keep", TINY).get("row0", "hint") == Hint.KEEP
+
+
+def test_reduce_unit_has_records_of_its_own() -> None:
+    config = TINY.with_changes(execute="reduce")
+    assert ", ".join(layouts(config)) == f"{PATHS}, reduce, reduce0, reduce1"
+    text = (
+        "header: version=3\n"
+        "reduce: format=bf16 length=128\n"
+        "reduce0: emit_events=end1 operation=sum scaled=1 scalar=3\n"
+        "reduce1: emit_events=end0|end1 operation=maximum\n"
+    )
+    assert disassemble(assemble(text, config)) == text

@@ -78,7 +78,14 @@ def model_shape(
         Of each unit.
     units, channels, sharing : optional
         Of a cluster, as `emit_cluster_verilog` takes them.
+
+    Raises
+    ------
+    ValueError
+        Bundles and rows don't leave the hardware: the simulation takes nothing else.
     """
+    if config.execute != "queues":
+        raise ValueError(f"execute must be queues in a simulation, not {config.execute!r}")
     from ember_hw.rtl import axi
     from ember_hw.rtl.layouts import stream_bits
 

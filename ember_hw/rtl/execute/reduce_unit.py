@@ -9,12 +9,14 @@ from amaranth.lib.wiring import In, Out
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Source
 from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
+from ember_hw.registers import NO_UNIT, FaultCode
 from ember_hw.rtl.execute.float_combine import Combine
 from ember_hw.rtl.execute.pass_sequencer import PassSequencer
 from ember_hw.rtl.execute.reduce_layouts import beat_layout, header_layout, lanes, step_layout
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
 from ember_hw.rtl.execute.row_scale import RowScale
 from ember_hw.rtl.execute.row_widen import RowWiden
+from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 
@@ -42,8 +44,9 @@ class ReduceUnit(wiring.Component):
     Backpressure: nothing inside stalls. A beat whose result leaves is taken only if the queue of
     results has room for it; while it has none, the bundle and row queues wait.
 
-    Error: a row that is not as long as the microcode says, or a length that is none, raises
-    `misfit`; from then on nothing is taken until a reset. What has left before is right.
+    Error: a row that is not as long as the microcode says, or a length that is none, is a fault;
+    from then on nothing is taken until a reset. What has left is right, but for a result whose last
+    beat is missing.
 
     Parameters
     ----------
@@ -61,14 +64,16 @@ class ReduceUnit(wiring.Component):
         The events of each row entry; those of which bundles tell.
     bundle, row : streams, in
         The control queue and the data queue.
+    taken : in
+        Strobe: the last bundle and all rows of a request were taken.
     result : stream, out
         Rows of fp32 numbers.
     legal : out
         The microcode may be run.
-    misfit : out
-        Strobe, see above.
+    fault : out
+        A row of another length, see above.
     ended : out
-        Strobe: the results of a request have left.
+        Strobe: a request was taken, and its results have left.
     moves : out
         A beat was taken or has left.
     """
@@ -87,9 +92,10 @@ class ReduceUnit(wiring.Component):
                 "told_events": In(config.events),
                 "bundle": In(stream.Signature(bundle_layout(config))),
                 "row": In(stream.Signature(row_beat_layout(config))),
+                "taken": In(1),
                 "result": Out(stream.Signature(row_beat_layout(config))),
                 "legal": Out(1),
-                "misfit": Out(1),
+                "fault": Out(FaultSignature(config)),
                 "ended": Out(1),
                 "moves": Out(1),
             }
@@ -149,7 +155,11 @@ class ReduceUnit(wiring.Component):
         row = widen.o.payload
         row_differs = (row.last != is_last) | (is_last & (row.bytes != current.bytes))
         m.d.comb += is_misfit.eq(takes & (sequencer.misfit | (current.takes_row & row_differs)))
-        m.d.sync += self.misfit.eq(is_misfit)
+        m.d.sync += self.fault.valid.eq(is_misfit)
+        m.d.comb += [
+            self.fault.payload.code.eq(FaultCode.UNEXPECTED_ROW_LENGTH),
+            self.fault.payload.unit.eq(NO_UNIT),
+        ]
         with m.If(is_misfit):
             m.d.sync += halts.eq(1)
 
@@ -203,7 +213,9 @@ class ReduceUnit(wiring.Component):
             legal &= step.operation <= ReduceOperation.MAXIMUM
             legal &= step.scalar < config.bundle_scalars
             legal &= ((row_events | step.emit_events) & ~told) == 0
-        m.d.sync += self.legal.eq(legal)
+        held = Signal(reset_less=True)  # like the microcode
+        m.d.sync += held.eq(legal)
+        m.d.comb += self.legal.eq(held)
 
     def _settle(self, m: Module, ends, beats, moves, settled) -> None:
         """Hold back the row behind a short one, see `RowAccumulate`.
@@ -223,18 +235,20 @@ class ReduceUnit(wiring.Component):
         m.submodules.marks = marks = StreamFifo(
             shape=_RESULT_COUNT_BITS, depth_entries=max(2, self.config.request_entries)
         )
+        taken = Signal(range(self.config.request_entries + 1))
         asked, left = Signal(_RESULT_COUNT_BITS), Signal(_RESULT_COUNT_BITS)
         behind = Signal(signed(_RESULT_COUNT_BITS))
         leaves = self.result.valid & self.result.ready & self.result.payload.last
         m.d.sync += [
             asked.eq(marks.i.payload),
             left.eq(left + leaves),
+            taken.eq(taken + self.taken - self.ended),
             Assert(marks.i.ready),
         ]
         m.d.comb += [
             marks.i.payload.eq(asked + sequencer.asks),
             marks.i.valid.eq(sequencer.ends),
             behind.eq(left - marks.o.payload),
-            self.ended.eq(marks.o.valid & (behind >= 0)),
+            self.ended.eq(marks.o.valid & (behind >= 0) & (taken != 0)),
             marks.o.ready.eq(self.ended),
         ]

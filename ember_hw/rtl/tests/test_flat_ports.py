@@ -24,3 +24,10 @@ def test_a_queues_port_of_a_unit_has_its_number_before_the_signal():
     one, third = flat_ports.queue_members(FULL), flat_ports.queue_members(FULL, "2")
     assert next(iter(third)) == "m_axis_bundle2_tdata"
     assert [name.replace("2_", "_") for name in third] == list(one)
+
+
+def test_bundles_and_rows_of_a_reduce_unit_stay_inside():
+    members = flat_ports.queue_members(CONFIG.with_changes(execute="reduce"), "1")
+    signals = ("tdata", "tkeep", "tlast", "tvalid", "tready")
+    assert list(members) == [f"m_axis_result1_{signal}" for signal in signals]
+    assert members["m_axis_result1_tready"].flow is not Out

@@ -59,3 +59,9 @@ def test_changed_tool_is_emitted_again(
     monkeypatch.setattr(verilog, "TOOLS", ("amaranth", "no-such-package-of-ember-hw"))
     verilog.cached_verilog(config)
     assert len(emitted) == 2
+
+
+def test_results_of_the_reduce_unit_are_not_simulated() -> None:
+    with pytest.raises(ValueError, match=r"execute") as caught:
+        verilog.model_shape(AcceleratorConfig(execute="reduce"))
+    assert str(caught.value) == "execute must be queues in a simulation, not 'reduce'"

@@ -79,9 +79,10 @@ class _Top(wiring.Component):
         m.d.comb += [
             self.result_valid.eq(unit.result.valid),
             unit.result.ready.eq(self.result_ready),
+            unit.taken.eq(unit.bundle.valid & unit.bundle.ready & unit.bundle.payload.last),
             self.result.eq(unit.result.payload.as_value()),
             self.ended.eq(unit.ended),
-            self.misfit.eq(unit.misfit),
+            self.misfit.eq(unit.fault.valid),
             self.legal.eq(unit.legal),
         ]
         return m
