@@ -291,7 +291,8 @@ class AcceleratorConfig:
 
 #: `default`: 512 bits, all opt levels of an EmbeddingBag. `small`: the same programs on a 128-bit
 #: board. `tiny`: as little of everything as still runs them, for tests of backpressure. `tables`:
-#: many tables in one program, with their places and shapes as streams.
+#: many tables in one program, with their places and shapes as streams. `large`: programs of every
+#: op class, which have up to 4 loops and rows of 6 tables.
 PRESETS: dict[str, AcceleratorConfig] = {
     "default": AcceleratorConfig(),
     "small": AcceleratorConfig(name="small", data_width_bits=128),
@@ -306,7 +307,13 @@ PRESETS: dict[str, AcceleratorConfig] = {
         bundle_entries=16,
         descriptor_entries=8,
     ),
-    "tables": AcceleratorConfig(
-        name="tables", streams_per_unit=4, exports=8, bundle_scalars=6
+    "tables": AcceleratorConfig(name="tables", streams_per_unit=4, exports=10, bundle_scalars=6),
+    "large": AcceleratorConfig(
+        name="large",
+        traversal_units=MOST_TRAVERSAL_UNITS,
+        streams_per_unit=8,
+        row_entries=8,
+        exports=16,
+        bundle_scalars=8,
     ),
 }

@@ -234,6 +234,8 @@ def test_hash_is_the_same_everywhere() -> None:
         "default": "0x7d3967f7",
         "small": "0x9c8fe8ae",
         "tiny": "0xb5dc48f8",
+        "tables": "0x059020f6",
+        "large": "0xf92105c5",
     }
 
 
@@ -260,7 +262,9 @@ def test_presets_bear_their_names() -> None:
 def test_unknown_preset_is_refused() -> None:
     with pytest.raises(ValueError, match=r"preset") as raised:
         AcceleratorConfig.preset("huge")
-    assert str(raised.value) == "preset must be one of default, small, tiny, large, not 'huge'"
+    assert (
+        str(raised.value) == "preset must be one of default, small, tiny, tables, large, not 'huge'"
+    )
 
 
 def test_changes_are_checked() -> None:
