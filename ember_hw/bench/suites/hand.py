@@ -3,7 +3,8 @@
 The hand-written programs are those of `ember_hw.bench.programs`. The generated ones are made of scf
 text at opt level 3, `ember_hw.bench.workloads`. Both deliver the same rows in the same order, which
 is checked byte by byte; what else they tell the execute side may differ. The value is the cycles of
-the generated program from start to end, the reference those of the hand-written one.
+the generated program from start to end, the reference those of the hand-written one. Recommender
+models run on a modelled DRAM as well, whose open rows tell one locality from another.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
@@ -30,49 +31,73 @@ BUSY = 0.9
 NOT_MEMORY_BOUND = 5
 _OPT_LEVEL = 3
 _WIDTH_BITS = 512
+_DRAM = "hbm2-pc"
+
+
+class Place(NamedTuple):
+    """Where both programs of a case run: end of its results' names, sink, memory."""
+
+    suffix: str
+    sink: str
+    memory: Any
+
+    def takes(self, case: Case) -> bool:
+        """Whether the case is measured here."""
+        return self.memory != _DRAM or case.family == "DLRM"
+
+
+#: The places with a bar for the mean, then those without.
+_IDEAL = tuple(Place(sink, sink, IdealMemory(latency_cycles=LATENCY_CYCLES)) for sink in SINKS)
+_MODELLED = (Place(f"{SINKS[0]}/{_DRAM}", SINKS[0], _DRAM),)
 
 
 def run(job: Job) -> Iterator[Row]:
-    """Measure every case on every sink, then the means."""
+    """Measure every case in every place, then the means."""
     makers = cases(job.quick)
-    wanted = {name: [sink for sink in SINKS if job.wants(f"{name}/{sink}")] for name in makers}
-    names = [name for name, sinks in wanted.items() if sinks]
+    places = _IDEAL if job.quick else (*_IDEAL, *_MODELLED)
+    wanted = {
+        name: [place for place in places if job.wants(f"{name}/{place.suffix}")] for name in makers
+    }
+    names = [name for name, chosen in wanted.items() if chosen]
     if not names:
         return
-    ratios: dict[str, dict[str, float]] = {sink: {} for sink in SINKS}
-    busy: dict[str, dict[str, float]] = {sink: {} for sink in SINKS}
+    ratios: dict[Place, dict[str, float]] = {place: {} for place in places}
+    busy: dict[Place, dict[str, float]] = {place: {} for place in places}
     job.watcher("hand: opening the simulated unit")
     with ExitStack() as stack:
         simulators = {
-            sink: stack.enter_context(
+            place: stack.enter_context(
                 Simulator(
                     unit_of(_WIDTH_BITS),
-                    memory=IdealMemory(latency_cycles=LATENCY_CYCLES),
-                    sink=sink,
+                    memory=place.memory,
+                    sink=place.sink,
                     optimise=not job.quick,
                     progress=job.watcher.detail,
                 )
             )
-            for sink in SINKS
+            for place in places
         }
         job.watcher(f"hand: {len(names)} workloads")
         for done, name in enumerate(names):
             job.watcher.detail(name)
             case = makers[name](job.seed)
-            for sink in wanted[name]:
-                row, share = measure(case, simulators[sink])
+            for place in wanted[name]:
+                if not place.takes(case):
+                    continue
+                row, share = measure(case, place, simulators[place])
                 assert row.ratio is not None
-                ratios[sink][name], busy[sink][name] = row.ratio, share
+                ratios[place][name], busy[place][name] = row.ratio, share
                 yield row
             job.watcher.reached(done + 1, len(names), None)
-    for sink in SINKS:
-        if ratios[sink]:
-            yield mean_row(sink, ratios[sink])
-    if len(names) == len(makers):
-        yield bound_row(busy)
+    for place in places:
+        if ratios[place]:
+            yield mean_row(place, ratios[place])
+    slow = _IDEAL[-1]
+    if len(busy[slow]) == len(makers):
+        yield bound_row(slow.sink, busy[slow])
 
 
-def measure(case: Case, simulator: Simulator) -> tuple[Row, float]:
+def measure(case: Case, place: Place, simulator: Simulator) -> tuple[Row, float]:
     """Run both programs of a case; return the row, and how busy the generated one's port was.
 
     Raises
@@ -86,7 +111,7 @@ def measure(case: Case, simulator: Simulator) -> tuple[Row, float]:
     generated = simulator.run(workload)
     share = port_share(generated)
     row = Row(
-        workload=f"{case.name}/{simulator.sink}",
+        workload=f"{case.name}/{place.suffix}",
         metric="cycles, generated",
         value=generated.cycles,
         unit="cycles",
@@ -115,31 +140,31 @@ def port_share(delivery: Delivery) -> float:
     return (facts["row_beats"] + facts["index_beats"]) / delivery.cycles
 
 
-def mean_row(sink: str, ratios: Mapping[str, float]) -> Row:
-    """Return the geometric mean of the ratios on one sink."""
+def mean_row(place: Place, ratios: Mapping[str, float]) -> Row:
+    """Return the geometric mean of the ratios in one place."""
     mean = math.exp(math.fsum(map(math.log, ratios.values())) / len(ratios))
     params: dict[str, Any] = {"workloads": len(ratios), "worst": min(ratios.values()), **PUBLISHED}
     return Row(
-        workload=f"geomean/{sink}",
+        workload=f"geomean/{place.suffix}",
         metric="hand-written over generated cycles",
         value=mean,
         unit="1",
         params=params,
         reference_name="hand-written",
         reference=1.0,
-        bar=GEOMEAN_BAR,
+        bar=GEOMEAN_BAR if place in _IDEAL else None,
     )
 
 
-def bound_row(busy: Mapping[str, Mapping[str, float]]) -> Row:
-    """Return how many workloads something else than memory bounds on the core-like sink."""
-    free = [name for name, share in busy[SINKS[-1]].items() if share < BUSY]
+def bound_row(sink: str, busy: Mapping[str, float]) -> Row:
+    """Return how many workloads something else than memory bounds on a sink."""
+    free = [name for name, share in busy.items() if share < BUSY]
     return Row(
         workload="all",
         metric="workloads not bound by memory",
         value=len(free),
         unit="1",
-        params={"busy": BUSY, "sink": SINKS[-1], "workloads": len(busy[SINKS[-1]])},
+        params={"busy": BUSY, "sink": sink, "workloads": len(busy)},
         reference_name="at least",
         reference=NOT_MEMORY_BOUND,
         bar=1.0,

@@ -10,6 +10,7 @@ from ember_hw.bench.registry import Job
 from ember_hw.bench.simulated import Delivery, Simulator
 from ember_hw.bench.suites import hand
 from ember_hw.bench.tests.fakes import ASimulator, Silent
+from ember_hw.bench.workloads.cases import cases
 from ember_hw.bench.workloads.graphs import spmm
 from ember_hw.config import PRESETS
 from ember_hw.sim.options import IdealMemory
@@ -59,10 +60,27 @@ def test_workloads_that_are_not_bound_by_memory_are_counted_on_the_slow_sink() -
 
 
 def test_geomean_is_that_of_the_ratios() -> None:
-    row = hand.mean_row("ideal", {"left": 0.5, "right": 8.0})
+    place = hand.Place("ideal", "ideal", "hbm2-pc")
+    row = hand.mean_row(place, {"left": 0.5, "right": 8.0})
     assert row.value == pytest.approx(2.0)
+    assert row.bar is None
     assert row.params["workloads"] == 2
     assert row.params["published_geomean"] == 0.981
+
+
+@pytest.mark.usefixtures("_pairs")
+def test_recommender_models_run_on_a_dram_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = cases(quick=True)
+    few = {name: quick[name] for name in ("RM3/uniform", "SpMM/karate club")}
+    monkeypatch.setattr(hand, "cases", lambda quick: few)
+    names = [row.workload for row in hand.run(Job(watcher=Silent(), only="*/ideal*"))]
+    assert names == [
+        "RM3/uniform/ideal",
+        "RM3/uniform/ideal/hbm2-pc",
+        "SpMM/karate club/ideal",
+        "geomean/ideal",
+        "geomean/ideal/hbm2-pc",
+    ]
 
 
 @pytest.mark.usefixtures("_pairs")
@@ -75,8 +93,10 @@ def test_what_is_not_wanted_does_not_run() -> None:
 def test_both_programs_run_on_the_unit() -> None:
     case = spmm("karate club", seed=1, nodes=0, dim=16)
     memory = IdealMemory(latency_cycles=20)
+    place = hand.Place("here", "core-like", memory)
     with Simulator(PRESETS["tiny"], memory=memory, sink="core-like", optimise=False) as simulator:
-        row, share = hand.measure(case, simulator)
+        row, share = hand.measure(case, place, simulator)
+    assert row.workload == "SpMM/karate club/here"
     assert row.ratio is not None
     assert row.ratio >= 0.98
     assert 0 < share < 1
