@@ -17,7 +17,7 @@ from ember_hw.compiler.program import Argument, Callback, Extent, Nest, Program
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings import Request, binding_of
 from ember_hw.host.host_code import run_host_code
-from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray
+from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray, stack_environment
 from ember_hw.isa import Microcode
 
 
@@ -52,7 +52,9 @@ class LoadedProgram:
     Parameters
     ----------
     program : Program
-        Its tables are passed by pointer or copied, see `memory_layout`.
+        Its tables are passed by pointer or copied, see `memory_layout`. ``model["stacks"]``, where
+        there is one, says which memref arguments are stacks: one memory in which tables lie, of
+        which each is a region of its own.
 
     Raises
     ------
@@ -66,6 +68,11 @@ class LoadedProgram:
         self.binding.check(program)
         self.layout = MemoryLayout(program.config)
         read = {symbol for nest in program.nests for symbol in nest.symbols_read}
+        stacks: Any = program.model.get("stacks", {})
+        self.stacks: dict[str, list[str]] = {
+            symbol: list(members) for symbol, members in stacks.items()
+        }
+        read.update(member for members in self.stacks.values() for member in members)
         self._given = dict(program.tables)
         self.tables = {
             symbol: ResidentArray(self.layout, symbol, table)
@@ -122,6 +129,9 @@ class PreparedRun:
         self.environment: dict[str, int] = dict(request.scalars)
         self.arrays: dict[str, NDArray[Any]] = {}
         self._tables = loaded.tables
+        self._stacks = loaded.stacks
+        regions = {symbol: resident.region for symbol, resident in loaded.tables.items()}
+        self._given = {**request.arrays, **(request.located(regions) if request.located else {})}
         self._placed: dict[str, ResidentArray] = {}
         self._host_values: dict[str, int] = {}
         layout = MemoryLayout(self.program.config, loaded.layout.next_address)
@@ -130,6 +140,10 @@ class PreparedRun:
             if not argument.is_memory:
                 if argument.symbol not in self.scalars:
                     raise self._missing(argument.symbol)
+                continue
+            if argument.symbol in self._stacks:
+                members = [regions[member] for member in self._stacks[argument.symbol]]
+                self.environment |= stack_environment(argument.symbol, members)
                 continue
             array = self._array(argument)
             self.arrays[argument.symbol] = array
@@ -165,9 +179,12 @@ class PreparedRun:
             if number and symbol in self._placed:
                 self._placed[symbol].refresh()
         residents = self._tables | self._placed
+        symbols = dict.fromkeys(
+            member for symbol in nest.symbols_read for member in self._stacks.get(symbol, (symbol,))
+        )
         return Launch(
             nest.bind(self.environment),
-            tuple(residents[symbol].region for symbol in nest.symbols_read),
+            tuple(residents[symbol].region for symbol in symbols),
             nest.callbacks,
             nest.request_arguments(self.environment),
             nest,
@@ -176,8 +193,8 @@ class PreparedRun:
     def _array(self, argument: Argument) -> NDArray[Any]:
         """Return an argument's array: given, a table, an output or scratch memory."""
         symbol, request = argument.symbol, self.request
-        if symbol in request.arrays:
-            return np.ascontiguousarray(request.arrays[symbol])
+        if symbol in self._given:
+            return np.ascontiguousarray(self._given[symbol])
         if symbol in self.program.tables:
             return self.program.tables[symbol]  # of any strides, see `execute_arrays`
         if symbol in request.outputs:
@@ -205,7 +222,7 @@ class PreparedRun:
 
     def _missing(self, symbol: str) -> ProgramError:
         request = self.request
-        given = [*request.arrays, *self.program.tables, *request.outputs, *request.scalars]
+        given = [*self._given, *self.program.tables, *request.outputs, *request.scalars]
         return ProgramError(
             f"argument of program {self.program.name!r} must be one of {', '.join(given)}, which "
             f"its binding brings, not {symbol!r}"

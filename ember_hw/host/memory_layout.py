@@ -8,6 +8,7 @@ copied once, its rows padded to the bus width.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,6 +187,28 @@ class ResidentArray:
             self._copy[rows] = self.array[rows]
         else:
             self._copy[...] = self.array
+
+
+def stack_environment(symbol: str, members: Sequence[Region]) -> dict[str, int]:
+    """Return the symbols that a launch reads of a stack: one memory from its first region on.
+
+    Parameters
+    ----------
+    symbol : str
+        Argument that it is, a vector of float32.
+    members : sequence of Region
+        The tables in it, one or more.
+    """
+    base = min(region.base for region in members)
+    num_bytes = max(region.base + region.num_bytes for region in members) - base
+    elements = num_bytes // np.dtype(np.float32).itemsize
+    return {
+        symbol: base,
+        f"{symbol}.bytes": num_bytes,
+        f"{symbol}.elements": elements,
+        f"{symbol}.rows": elements,
+        f"{symbol}.pitch": 1,
+    }
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -17,23 +17,19 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from ember_hw.compiler.build import build
-from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.find_operations import find_operations
 from ember_hw.compiler.frontend.operation import Operation, Refusal
-from ember_hw.compiler.frontend.partition import replace_operation, roles_of_caller, spec_of
+from ember_hw.compiler.frontend.partition import replace_group, replace_operation
+from ember_hw.compiler.frontend.tables import BagGroup, check_group, group_bags
 from ember_hw.compiler.frontend.torch_graph import describe
-from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import EmberError
+from ember_hw.host.accelerated import AcceleratedOperation
 from ember_hw.host.device import Device, open_device
 
 __all__ = ["AcceleratedOperation", "Record", "backend", "explain"]
@@ -41,127 +37,6 @@ __all__ = ["AcceleratedOperation", "Record", "backend", "explain"]
 _OPTIONS = ("device", "config", "opt_level", "record")
 #: Kinds whose tables stay from call to call, wherever they come from.
 _OWN_TABLES = ("embedding_bag", "embedding", "scores")
-
-
-class AcceleratedOperation(torch.nn.Module):
-    """An operation of a graph that a device computes.
-
-    Parameters
-    ----------
-    operation : Operation
-        What it is.
-    weights : tuple of str
-        Roles whose values stay from call to call.
-    device : Device
-        Computes it.
-    opt_level : int
-        0 to 3.
-
-    Attributes
-    ----------
-    calls : int
-        How often the device computed it.
-    program : Program
-        What runs; its tables are those of the last call.
-
-    Raises
-    ------
-    EmberError
-        It can't become a program for the device.
-    """
-
-    def __init__(
-        self, operation: Operation, weights: Sequence[str], device: Device, opt_level: int
-    ) -> None:
-        super().__init__()
-        self.kind = operation.kind
-        self.where = describe(operation.node)
-        self.calls = 0
-        self._operation = operation
-        self._weights = tuple(weights)
-        self._roles = roles_of_caller(operation, dict.fromkeys(weights))
-        self._device = device
-        self._versions: dict[str, tuple[int, ...]] = {}
-        self._held: dict[str, torch.Tensor] = {}
-        # Only the shapes of tables matter here; zeros take no memory until they are written.
-        shapes = {role: _shape(operation.inputs[role]) for role in self._weights}
-        zeros = {
-            role: (operation.inputs[role].name, np.zeros(shape, np.float32))
-            for role, shape in shapes.items()
-        }
-        self.program: Program = _program(spec_of(operation, zeros), opt_level, device.config)
-
-    def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        """Compute the operation.
-
-        Parameters
-        ----------
-        *values : tensor
-            The operation's inputs, in the order of its roles.
-
-        Returns
-        -------
-        tensor
-            Its output, on the device of torch that the graph has it on.
-        """
-        given = dict(zip(self._operation.inputs, values, strict=True))
-        self._take_tables({role: given[role] for role in self._weights})
-        result: torch.Tensor = self._device.run(
-            self.program, {role: given[role] for role in self._roles}
-        )
-        self.calls += 1
-        output: torch.Tensor = self._operation.output.meta["val"]
-        return result.to(output.device)
-
-    def _take_tables(self, tables: Mapping[str, torch.Tensor]) -> None:
-        """Use these tables from now on; nothing happens if they are those of the last call."""
-        versions = {role: _identity(table) for role, table in tables.items()}
-        if versions == self._versions:
-            return
-        self._held = dict(tables)  # nothing else gets their addresses
-        spec = spec_of(
-            self._operation,
-            {role: (self._operation.inputs[role].name, _array(t)) for role, t in tables.items()},
-        )
-        self.program = replace(self.program, tables=spec.tables())
-        self._versions = versions
-
-
-_number = count()
-_programs: dict[tuple[Any, ...], Program] = {}
-
-
-def _program(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
-    """Build a program, or take that of another operation with the same loops and columns.
-
-    The number of rows of a table is no part of a program: no function of the front end asks for it.
-    """
-    module = emit_scf(spec)
-    tables: dict[str, NDArray[np.float32]] = spec.tables()
-    columns = tuple((symbol, table.shape[1]) for symbol, table in tables.items())
-    key = str(module), columns, opt_level, config
-    if key not in _programs:
-        _programs[key] = build(module, spec, opt_level=opt_level, config=config)
-    model = {"kind": spec.kind, **spec.model()}
-    return replace(_programs[key], model=model, tables=tables)
-
-
-def _shape(node: torch.fx.Node) -> tuple[int, ...]:
-    value: torch.Tensor = node.meta["val"]
-    return tuple(int(size) for size in value.shape)
-
-
-def _array(table: torch.Tensor) -> NDArray[np.float32]:
-    return table.detach().cpu().contiguous().numpy()  # pyright: ignore[reportUnknownMemberType]
-
-
-def _identity(table: torch.Tensor) -> tuple[int, ...]:
-    """Tell tables apart; what is read in place needs no new program when it is written."""
-    place = (table.data_ptr(), *table.shape, *table.stride())
-    if table.is_contiguous() and table.device.type == "cpu":
-        return place
-    # Tensors of inference mode don't count their versions.
-    return (*place, next(_number) if table.is_inference() else table._version)
 
 
 @dataclass(eq=False)
@@ -174,6 +49,9 @@ class Record:
         What the device computes.
     refusals : list of Refusal
         What looks like an embedding operation and was left to torch, with the reason.
+    separate : list of Refusal
+        Bags that one program could compute together and that run one by one: the first one, and
+        why.
     graphs : int
         Graphs that torch handed over. 0 after a call says that torch ran the model by itself, as
         it does without a word for models with sparse tensors.
@@ -181,6 +59,7 @@ class Record:
 
     operations: list[AcceleratedOperation] = field(default_factory=list[AcceleratedOperation])
     refusals: list[Refusal] = field(default_factory=list[Refusal])
+    separate: list[Refusal] = field(default_factory=list[Refusal])
     graphs: int = 0
 
     @property
@@ -199,6 +78,7 @@ class Record:
             f"on the device: {operation.kind}, {operation.where}, {operation.calls} calls"
             for operation in self.operations
         ]
+        lines += [f"one by one: {refusal.reason}" for refusal in self.separate]
         lines += [f"left to torch: {refusal.reason}" for refusal in self.refusals]
         return "\n".join(lines)
 
@@ -286,28 +166,57 @@ def _compile(
     findings = find_operations(graph_module)
     record.refusals += findings.refusals
     static = _static_inputs(graph_module)
-    replaced: dict[torch.fx.Node, torch.fx.Node] = {}
-    for number, operation in enumerate(findings.operations):
-        weights = [
-            role
-            for role in operation.tables
-            if role in operation.inputs
-            and (operation.kind in _OWN_TABLES or operation.inputs[role] in static)
-        ]
-        reason = _refusal(operation, weights, static)
+    accepted: list[Operation] = []
+    for operation in findings.operations:
+        reason = _refusal(operation, _weights(operation, static), static)
         if reason is None:
-            try:
-                module = AcceleratedOperation(operation, weights, device, opt_level)
-            except EmberError as error:
-                reason = f"{describe(operation.node)} must fit the device: {error}"
-            else:
-                replace_operation(graph_module, operation, f"ember_{number}", module, replaced)
-                record.operations.append(module)
-        if reason is not None:
+            accepted.append(operation)
+        else:
             record.refusals.append(Refusal(operation.node, reason))
+    replaced: dict[torch.fx.Node, torch.fx.Node] = {}
+    for found in group_bags(accepted):
+        if isinstance(found, BagGroup):
+            name = f"ember_{len(record.operations)}"
+            try:
+                check_group(found, opt_level, device.config)
+                module = AcceleratedOperation(found, found.tables, device, opt_level)
+            except EmberError as error:
+                record.separate.append(Refusal(found.node, _separately(found, error)))
+            else:
+                replace_group(graph_module, found, name, module, replaced)
+                record.operations.append(module)
+                continue
+        for single in found.members if isinstance(found, BagGroup) else (found,):
+            name = f"ember_{len(record.operations)}"
+            weights = _weights(single, static)
+            try:
+                module = AcceleratedOperation(single, weights, device, opt_level)
+            except EmberError as error:
+                reason = f"{describe(single.node)} must fit the device: {error}"
+                record.refusals.append(Refusal(single.node, reason))
+            else:
+                replace_operation(graph_module, single, name, module, replaced)
+                record.operations.append(module)
     graph_module.graph.eliminate_dead_code()
     graph_module.recompile()
     return graph_module
+
+
+def _weights(operation: Operation, static: set[torch.fx.Node]) -> list[str]:
+    """Return the roles of an operation whose values stay from call to call."""
+    return [
+        role
+        for role in operation.tables
+        if role in operation.inputs
+        and (operation.kind in _OWN_TABLES or operation.inputs[role] in static)
+    ]
+
+
+def _separately(group: BagGroup, error: EmberError) -> str:
+    return (
+        f"{group.where} must fit one program to run at once: {error}; "
+        f'AcceleratorConfig.preset("tables") at opt_level 2 or 3 is made for them'
+    )
 
 
 def _static_inputs(graph_module: torch.fx.GraphModule) -> set[torch.fx.Node]:

@@ -42,8 +42,9 @@ def check_row_lengths(
     UnsupportedError
         A row is too long; names the table.
     """
+    read = {symbol for program in programs for symbol in _tables_read(program)}
     for symbol, table in tables.items():
-        if table.ndim < 2 or not any(_reads(program, symbol) for program in programs):
+        if table.ndim < 2 or symbol not in read:
             continue
         longest = longest_rows(config, table.itemsize)
         columns = table.shape[-1]
@@ -71,9 +72,9 @@ def longest_rows(config: AcceleratorConfig, element_bytes: int) -> list[int]:
     return [count // element_bytes for count in (distance, most("row0", "clip"), length, length)]
 
 
-def _reads(op: ProgramOp, symbol: str) -> bool:
-    """Whether a program reads rows of a memory, or elements of them."""
+def _tables_read(op: ProgramOp) -> set[str]:
+    """Return the symbols of memories that a program reads rows of, or elements of rows."""
     program = read_program(op)
     symbols = {argument.number: argument.symbol for argument in program.arguments}
     streams = [s for s in program.streams if isinstance(s, MemoryStream) and s.scale is not None]
-    return any(symbols[item.base] == symbol for item in (*program.rows, *streams))
+    return {symbols[item.base] for item in (*program.rows, *streams)}

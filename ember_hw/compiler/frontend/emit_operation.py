@@ -9,17 +9,19 @@ from ember_hw.compiler.frontend.emit import emit_embedding, emit_pooling
 from ember_hw.compiler.frontend.emit_block_attention import emit_block_attention
 from ember_hw.compiler.frontend.emit_fusedmm import emit_fusedmm
 from ember_hw.compiler.frontend.emit_scores import emit_scores
+from ember_hw.compiler.frontend.emit_tables import emit_tables
 from ember_hw.compiler.frontend.operation_spec import FUSEDMM_SYMBOLS, OperationSpec, score_table
+from ember_hw.compiler.frontend.tables import TablesSpec
 
 __all__ = ["emit_scf"]
 
 
-def emit_scf(spec: EmbeddingBagSpec | OperationSpec) -> ModuleOp:
+def emit_scf(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> ModuleOp:
     """Write an operation as loops over row pointers, indices and columns.
 
     Parameters
     ----------
-    spec : EmbeddingBagSpec or OperationSpec
+    spec : EmbeddingBagSpec, OperationSpec or TablesSpec
         The operation.
 
     Returns
@@ -31,6 +33,8 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec) -> ModuleOp:
         weighted = spec.weights_name is not None
         name = f"eb_{spec.mode}{'_weighted' if weighted else ''}"
         return emit_pooling(name, spec.mode, spec.index_dtype.name, weighted=weighted)
+    if isinstance(spec, TablesSpec):
+        return emit_tables(spec.mode, spec.index_dtype, weighted=spec.is_weighted)
     facts = spec.facts
     match spec.kind:
         case "embedding":

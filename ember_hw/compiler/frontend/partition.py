@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 
 import numpy as np
@@ -12,20 +13,25 @@ from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.import_graph import bag_spec
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
+from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec
 
-__all__ = ["replace_operation", "roles_of_caller", "spec_of"]
+__all__ = ["replace_group", "replace_operation", "roles_of_caller", "spec_of"]
 
 
-def roles_of_caller(operation: Operation, weights: Mapping[str, object]) -> tuple[str, ...]:
+def roles_of_caller(
+    operation: Operation | BagGroup, weights: Mapping[str, object]
+) -> tuple[str, ...]:
     """Return the roles whose values a call brings, in order; roles of one node are one.
 
     Parameters
     ----------
-    operation : Operation
+    operation : Operation or BagGroup
         The operation.
     weights : mapping
         Its roles whose values stay from call to call.
     """
+    if isinstance(operation, BagGroup):
+        return tuple(role for role in operation.inputs if role not in weights)
     seen: dict[torch.fx.Node, str] = {}
     for role, node in operation.inputs.items():
         if role not in weights and not any(operation.inputs[other] is node for other in weights):
@@ -36,18 +42,20 @@ def roles_of_caller(operation: Operation, weights: Mapping[str, object]) -> tupl
 
 
 def spec_of(
-    operation: Operation, weights: Mapping[str, tuple[str, NDArray[np.float32]]]
-) -> EmbeddingBagSpec | OperationSpec:
+    operation: Operation | BagGroup, weights: Mapping[str, tuple[str, NDArray[np.float32]]]
+) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
     """Return the spec of an operation in a graph. Its inputs are called by their roles.
 
     Parameters
     ----------
-    operation : Operation
-        What `find_operations` found.
+    operation : Operation or BagGroup
+        What `find_operations` or `group_bags` found.
     weights : mapping of str to (str, float32 (R, D))
         Roles whose values stay from call to call: name and value.
     """
     names = roles_of_caller(operation, weights)
+    if isinstance(operation, BagGroup):
+        return _spec_of_group(operation, names, weights)
     sources = {role: Source(role) for role in names}
     if operation.kind == "embedding_bag":
         return bag_spec(operation, input_names=names, sources=sources, weight=weights["weight"])
@@ -57,6 +65,31 @@ def spec_of(
         input_names=names,
         sources=sources,
         weights=weights,
+    )
+
+
+def _spec_of_group(
+    group: BagGroup,
+    names: tuple[str, ...],
+    weights: Mapping[str, tuple[str, NDArray[np.float32]]],
+) -> TablesSpec:
+    symbols: dict[torch.fx.Node, str] = {}
+    bags: list[EmbeddingBagSpec] = []
+    for number, member in enumerate(group.members):
+        symbols.setdefault(member.inputs["weight"], f"tab{len(symbols)}")
+        own = [role for role in member.inputs if role not in member.tables]
+        bags.append(
+            bag_spec(
+                member,
+                input_names=(),
+                sources={role: Source(f"{number}.{role}") for role in own},
+                weight=weights[f"{number}.weight"],
+            )
+        )
+    return TablesSpec(
+        bags=tuple(bags),
+        symbols=tuple(symbols[member.inputs["weight"]] for member in group.members),
+        input_names=names,
     )
 
 
@@ -92,3 +125,45 @@ def replace_operation(
     call.meta = dict(output.meta)
     output.replace_all_uses_with(call)
     replaced[output] = call
+
+
+def replace_group(
+    graph_module: torch.fx.GraphModule,
+    group: BagGroup,
+    name: str,
+    module: torch.nn.Module,
+    replaced: dict[torch.fx.Node, torch.fx.Node],
+) -> None:
+    """Let a graph call a module once where it computed several bags.
+
+    The call stands in front of the first bag; what it needs is computed before it.
+
+    Parameters
+    ----------
+    graph_module, name, module, replaced
+        As for `replace_operation`; the module returns the bags' outputs as a list.
+    group : BagGroup
+        What `group_bags` found in the graph.
+    """
+    graph_module.add_submodule(name, module)
+    graph = graph_module.graph
+    order = {node: place for place, node in enumerate(graph.nodes)}
+    outputs = [member.output for member in group.members]
+    first = min(outputs, key=lambda node: order[node])
+    inputs = tuple(replaced.get(node, node) for node in group.inputs.values())
+    late = {node for node in inputs if order[node] > order[first]}
+    pending = list(late)
+    while pending:
+        for child in pending.pop().all_input_nodes:
+            if order[child] > order[first] and child not in late:
+                late.add(child)
+                pending.append(child)
+    for node in sorted(late, key=lambda node: order[node]):
+        first.prepend(node)
+    with graph.inserting_before(first):
+        call = graph.call_module(name, inputs)
+        for number, output in enumerate(outputs):
+            rows = graph.call_function(operator.getitem, (call, number))
+            rows.meta = dict(output.meta)
+            output.replace_all_uses_with(rows)
+            replaced[output] = rows

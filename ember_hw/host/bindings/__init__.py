@@ -25,6 +25,7 @@ BINDINGS: dict[str, str] = {
     "fusedmm": "ember_hw.host.bindings.fusedmm",
     "scores": "ember_hw.host.bindings.scores",
     "spmm": "ember_hw.host.bindings.spmm",
+    "tables": "ember_hw.host.bindings.tables",
 }
 
 

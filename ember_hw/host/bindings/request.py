@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Program
+from ember_hw.host.memory_layout import Region
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,9 @@ class Request:
         Iterations in sum that a nest must make of its outermost loop whose bounds come from memory,
         where there is one: the lookups of an embedding bag, the edges of a graph. With it, a lookup
         that gets lost on the way is an error. None where that isn't known.
+    located : callable, optional
+        Takes the regions of the program's tables by symbol and returns further arrays, which
+        depend on where tables lie.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -59,6 +63,7 @@ class Request:
     finish: Callable[[Mapping[str, NDArray[Any]]], Any]
     rows: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
     gathered: int | None = None
+    located: Callable[[Mapping[str, Region]], Mapping[str, NDArray[Any]]] | None = None
 
 
 class Binding(Protocol):

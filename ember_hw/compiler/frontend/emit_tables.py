@@ -1,0 +1,123 @@
+"""Writes many embedding bags as one function: a loop over tables of loaded places and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ember_hw.compiler.frontend.emit import MATRIX, POINTERS, VECTOR, index_type, parse_function
+
+__all__ = ["emit_tables"]
+
+_TABLES = """
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.for %t = %c0 to %T step %c1 {{
+    %place64 = memref.load %place[%t] : memref<?xi64>
+    %at = arith.index_cast %place64 : i64 to index
+    %base = arith.muli %at, %c16 : index
+    %rows64 = memref.load %rows[%t] : memref<?xi64>
+    %R = arith.index_cast %rows64 : i64 to index
+    %length64 = memref.load %length[%t] : memref<?xi64>
+    %bytes = arith.index_cast %length64 : i64 to index
+    %D = arith.divsi %bytes, %c4 : index
+    %pitch64 = memref.load %pitch[%t] : memref<?xi64>
+    %apart = arith.index_cast %pitch64 : i64 to index
+    %P = arith.divsi %apart, %c4 : index
+    %tab = memref.reinterpret_cast %flat to offset: [%base], sizes: [%R, %D], strides: [%P, 1]
+      : memref<?xf32> to memref<?x?xf32, strided<[?, 1], offset: ?>>
+    %first = arith.muli %t, %B : index
+    scf.for %b = %c0 to %B step %c1 {{
+      %g = arith.addi %first, %b : index
+      %g1 = arith.addi %g, %c1 : index
+      %s64 = memref.load %off[%g] : memref<?xi64>
+      %s = arith.index_cast %s64 : i64 to index
+      %e64 = memref.load %off[%g1] : memref<?xi64>
+      %e = arith.index_cast %e64 : i64 to index
+      scf.for %j = %s to %e step %c1 {{
+        %i = memref.load %idx[%j] : memref<?x{index}>
+        %r = arith.index_cast %i : {index} to index
+        {weight}
+        scf.for %d = %c0 to %D step %c1 {{
+          %{value} = memref.load %tab[%r, %d] : memref<?x?xf32, strided<[?, 1], offset: ?>>
+          %a = memref.load %out[%g, %d] : memref<?x?xf32>
+          {scale}
+          %n = arith.{accumulate} %a, %v : f32
+          memref.store %n, %out[%g, %d] : memref<?x?xf32>
+        }}
+      }}
+      {tail}
+    }}
+  }}
+"""
+
+_DIVIDE = """
+      %len = arith.subi %e, %s : index
+      %l1 = arith.maxsi %len, %c1 : index
+      %li = arith.index_cast %l1 : index to i64
+      %lf = arith.sitofp %li : i64 to f32
+      scf.for %d = %c0 to %D step %c1 {
+        %a = memref.load %out[%g, %d] : memref<?x?xf32>
+        %q = arith.divf %a, %lf : f32
+        memref.store %q, %out[%g, %d] : memref<?x?xf32>
+      }
+"""
+
+_FILL = """
+      %len = arith.subi %e, %s : index
+      %empty = arith.cmpi eq, %len, %c0 : index
+      scf.if %empty {
+        scf.for %d = %c0 to %D step %c1 {
+          memref.store %f0, %out[%g, %d] : memref<?x?xf32>
+        }
+      }
+"""
+
+_MODES: Mapping[str, Mapping[str, str]] = {
+    "sum": {"accumulate": "addf", "tail": ""},
+    "mean": {"accumulate": "addf", "tail": _DIVIDE},
+    "max": {"accumulate": "maximumf", "tail": _FILL},
+}
+
+
+def emit_tables(mode: str, dtype: str, *, weighted: bool) -> ModuleOp:
+    """Write pooled lookups in T tables, B bags of each.
+
+    The function takes `place`, `rows`, `length`, `pitch` (T numbers each: where a table begins in
+    `flat`, in units of 64 bytes, its rows, and the length and distance of rows in bytes), `off`
+    (T * B + 1 row pointers), `idx`, `psw` where the lookups have weights, `flat`, `out` (T * B
+    rows), `T` and `B`. Bag ``t * B + b`` pools rows of table t. On entry `out` holds zeros, for
+    mode max -inf.
+
+    Parameters
+    ----------
+    mode : str
+        sum, mean or max, as for `emit_pooling`.
+    dtype : str
+        int32 or int64, of `idx`.
+    weighted : bool
+        Whether rows are multiplied by `psw` first.
+    """
+    index = index_type(dtype)
+    body = _TABLES.format(
+        index=index,
+        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
+        value="x" if weighted else "v",
+        scale="%v = arith.mulf %w, %x : f32" if weighted else "",
+        **_MODES[mode],
+    )
+    weights = [("psw", VECTOR)] if weighted else []
+    return parse_function(
+        f"tables_{mode}{'_weighted' if weighted else ''}",
+        [
+            *((symbol, POINTERS) for symbol in ("place", "rows", "length", "pitch", "off")),
+            ("idx", f"memref<?x{index}>"),
+            *weights,
+            ("flat", VECTOR),
+            ("out", MATRIX),
+            ("T", "index"),
+            ("B", "index"),
+        ],
+        body,
+    )

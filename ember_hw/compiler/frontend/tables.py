@@ -1,0 +1,257 @@
+"""Several embedding bags of one model that run as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ember_hw.compiler.backend.row_length import longest_rows
+from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
+from ember_hw.compiler.frontend.operation import Operation, refuse
+from ember_hw.compiler.frontend.torch_graph import describe
+from ember_hw.compiler.program import JsonValue
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
+
+__all__ = ["MERGED_LEVELS", "BagGroup", "TablesSpec", "check_group", "group_bags"]
+
+#: Opt levels that can run many tables as one program: rows are read whole.
+MERGED_LEVELS = (2, 3)
+
+#: A checked call: rows and columns of each table, and lookups of each bag of each.
+_CHECKED_SHAPES, _CHECKED_BAGS = ((5, 3), (3, 17), (7, 1)), 3
+_CHECKED_LENGTHS = (2, 0, 1, 0, 3, 0, 0, 0, 4)
+
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True, eq=False)
+class BagGroup:
+    """Embedding bags of a graph that one program can compute.
+
+    Attributes
+    ----------
+    members : tuple of Operation
+        Two or more, in the order of the graph. None needs what another one computes.
+    """
+
+    members: tuple[Operation, ...]
+
+    @property
+    def kind(self) -> str:
+        """Name of the host's binding."""
+        return "tables"
+
+    @property
+    def node(self) -> Node:
+        """The node that messages name: that of the first bag."""
+        return self.members[0].node
+
+    @property
+    def where(self) -> str:
+        """Say where the bags are in the model."""
+        return f"{len(self.members)} bags from {describe(self.node)} on"
+
+    @cached_property
+    def inputs(self) -> dict[str, Node]:
+        """Inputs of all bags by role; `0.indices` is that of the first one."""
+        return {
+            f"{number}.{role}": node
+            for number, member in enumerate(self.members)
+            for role, node in member.inputs.items()
+        }
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Roles whose rows are looked up."""
+        return tuple(
+            f"{number}.{role}"
+            for number, member in enumerate(self.members)
+            for role in member.tables
+        )
+
+
+def group_bags(operations: Sequence[Operation]) -> list[Operation | BagGroup]:
+    """Put embedding bags together that one program can compute.
+
+    These have the same mode, dtype of indices and use of weights, and none of them needs another
+    one's result.
+
+    Parameters
+    ----------
+    operations : sequence of Operation
+        What `find_operations` found.
+
+    Returns
+    -------
+    list of Operation and BagGroup
+        Each operation once, alone or in a group of two or more, in the order of the first ones.
+    """
+    depths = _depths(operations)
+    groups: dict[object, list[Operation]] = {}
+    for operation in operations:
+        key: object = operation
+        if operation.kind == "embedding_bag":
+            facts = operation.facts
+            weighted = "per_sample_weights" in operation.inputs
+            key = (facts["mode"], facts["index_dtype"], weighted, depths[operation.output])
+        groups.setdefault(key, []).append(operation)
+    return [
+        BagGroup(tuple(members)) if len(members) > 1 else members[0] for members in groups.values()
+    ]
+
+
+def _depths(operations: Sequence[Operation]) -> dict[Node, int]:
+    """Return by output how many operations stand before one another on the way to it.
+
+    Groups of one depth never wait for each other.
+    """
+    if not operations:
+        return {}
+    outputs = {operation.output for operation in operations}
+    depths: dict[Node, int] = {}
+    for node in operations[0].output.graph.nodes:
+        before = max((depths[child] for child in node.all_input_nodes), default=0)
+        depths[node] = before + (node in outputs)
+    return depths
+
+
+def check_group(group: BagGroup, opt_level: int, config: AcceleratorConfig) -> None:
+    """Refuse a group that can't be one program at an opt level, or has rows that are too long.
+
+    Raises
+    ------
+    UnsupportedError
+        Names the rule, and the table or the bags.
+    """
+    if opt_level not in MERGED_LEVELS:
+        refuse(
+            group.node,
+            f"opt_level must be 2 or 3 to compute {group.where} at once, not {opt_level}",
+        )
+    longest = longest_rows(config, 4)[opt_level]
+    for member in group.members:
+        table = member.inputs["weight"]
+        columns = int(table.meta["val"].shape[1])
+        if not 1 <= columns <= longest:
+            refuse(
+                member.node,
+                f"embedding_dim of table {table.name!r} must be in [1, {longest}] at opt_level "
+                f"{opt_level} on config {config.name!r}, not {columns}, in {describe(member.node)}",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TablesSpec:
+    """What the host has to know of bags that run as one program.
+
+    Attributes
+    ----------
+    bags : tuple of EmbeddingBagSpec
+        Of the same mode, dtype of indices and use of weights.
+    symbols : tuple of str
+        What the program calls each bag's table; bags with one symbol share a table.
+    input_names : tuple of str
+        The model's inputs in the order of its `forward`.
+    size_limits : tuple of (str, int, int, int or None)
+        As of an `EmbeddingBagSpec`.
+    """
+
+    bags: tuple[EmbeddingBagSpec, ...]
+    symbols: tuple[str, ...]
+    input_names: tuple[str, ...]
+    size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of the host's binding."""
+        return "tables"
+
+    @property
+    def mode(self) -> str:
+        """What all bags do with their rows."""
+        return self.bags[0].mode
+
+    @property
+    def index_dtype(self) -> str:
+        """Dtype of all indices."""
+        return self.bags[0].index_dtype.name
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether lookups have weights."""
+        return self.bags[0].weights_name is not None
+
+    def model(self) -> dict[str, JsonValue]:
+        """Return what the host has to know, as JSON values."""
+        tables = self.tables()
+        pairs = list(zip(self.symbols, self.bags, strict=True))
+        return {
+            "name": f"{len(self.bags)} bags in {len(tables)} tables",
+            "mode": self.mode,
+            "index_dtype": self.index_dtype,
+            "bags": [{**bag.model(), "table": symbol} for symbol, bag in pairs],
+            "input_names": list(self.input_names),
+            "size_limits": [list(limit) for limit in self.size_limits],
+            "stacks": {"flat": list(tables)},
+            "table_names": {symbol: bag.name for symbol, bag in pairs},
+        }
+
+    def tables(self) -> dict[str, NDArray[np.float32]]:
+        """Return the tables by symbol, each once."""
+        pairs = zip(self.symbols, self.bags, strict=True)
+        return {symbol: bag.weight for symbol, bag in pairs}
+
+    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+        """Return a small call of the function, and what its rows must be in the program's order.
+
+        Its tables are others than the model's: neither their number nor their shapes are part of
+        the program.
+        """
+        random = np.random.default_rng(seed)
+        places: list[int] = []
+        parts: list[NDArray[np.float32]] = []
+        tables: list[NDArray[np.float32]] = []
+        for rows, columns in _CHECKED_SHAPES:
+            places.append(sum(part.size for part in parts) * 4 // LINE_BYTES)
+            padded = np.full((rows, -(-columns // 16) * 16), np.nan, np.float32)
+            padded[:, :columns] = random.standard_normal((rows, columns))
+            tables.append(padded[:, :columns])
+            parts.append(padded.reshape(-1))
+        offsets = np.cumsum([0, *_CHECKED_LENGTHS])
+        numbers = np.repeat(np.arange(len(_CHECKED_LENGTHS)), _CHECKED_LENGTHS) // _CHECKED_BAGS
+        indices = np.array([random.integers(0, _CHECKED_SHAPES[number][0]) for number in numbers])
+        weights = random.standard_normal(indices.size).astype(np.float32)
+        start = -np.inf if self.mode == "max" else 0.0
+        widest = max(columns for _, columns in _CHECKED_SHAPES)
+        out = np.full((len(_CHECKED_LENGTHS), widest), start, np.float32)
+        expected = out.copy()
+        for bag, length in enumerate(_CHECKED_LENGTHS):
+            table = tables[bag // _CHECKED_BAGS]
+            pooled = np.full(table.shape[1], start if length else 0.0, np.float32)
+            for j in range(offsets[bag], offsets[bag + 1]):
+                row = table[indices[j]]
+                row = weights[j] * row if self.is_weighted else row
+                pooled = np.maximum(pooled, row) if self.mode == "max" else pooled + row
+            if self.mode == "mean":
+                pooled = pooled / np.float32(max(length, 1))
+            expected[bag, : pooled.size] = pooled
+        arguments: dict[str, Any] = {
+            "place": np.array(places),
+            "rows": np.array([rows for rows, _ in _CHECKED_SHAPES]),
+            "length": np.array([4 * columns for _, columns in _CHECKED_SHAPES]),
+            "pitch": np.array([table.strides[0] for table in tables]),
+            "off": offsets,
+            "idx": indices.astype(self.index_dtype),
+            **({"psw": weights} if self.is_weighted else {}),
+            "flat": np.concatenate(parts),
+            "out": out,
+            "T": len(_CHECKED_SHAPES),
+            "B": _CHECKED_BAGS,
+        }
+        return arguments, {"out": expected}
