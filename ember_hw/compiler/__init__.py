@@ -28,7 +28,8 @@ def compile(
     Parameters
     ----------
     module : torch.nn.Module or torch.export.ExportedProgram
-        A model that is one embedding operation (`docs/torch.md` lists them).
+        A model that is one embedding operation (`docs/torch.md` lists them), or several embedding
+        bags of one kind, whose rows it returns as a tuple.
     example_inputs : sequence of tensors or arrays, optional
         A call of the module; ranks and dtypes count. Not needed for an exported program.
     opt_level : int
@@ -71,16 +72,24 @@ def compile(
     from ember_hw.compiler.frontend import import_module
     from ember_hw.compiler.self_check import check_of
     from ember_hw.config import AcceleratorConfig
+    from ember_hw.errors import AssemblyError
 
     _check_options(opt_level, verify)
     imported = import_module(module, example_inputs)
-    return build(
-        imported.module,
-        imported.spec,
-        opt_level=opt_level,
-        config=config or AcceleratorConfig(),
-        check=check_of(imported.spec, imported.module) if verify else None,
-    )
+    try:
+        return build(
+            imported.module,
+            imported.spec,
+            opt_level=opt_level,
+            config=config or AcceleratorConfig(),
+            check=check_of(imported.spec, imported.module) if verify else None,
+        )
+    except AssemblyError as error:
+        if imported.spec.kind != "tables":
+            raise
+        raise AssemblyError(
+            f"{error}; AcceleratorConfig.preset('tables') is made for many bags in one program"
+        ) from error
 
 
 def compile_function(

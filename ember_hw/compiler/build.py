@@ -37,7 +37,8 @@ class Spec(Protocol):
     def model(self) -> dict[str, JsonValue]:
         """Return what the binding of this kind has to know; `kind` is added.
 
-        `table_names`, where there is one, says how messages call tables, by symbol.
+        `table_names`, where there is one, says how messages call tables, by symbol; `stacks` which
+        tables lie in one memory, see `ember_hw.host.launch`.
         """
         ...
 
@@ -96,11 +97,12 @@ def build(
     observe: Callable[[str, ModuleOp], None] | None = check.check if check else None
     tables = spec.tables()
     model = {"kind": spec.kind, **spec.model()}
+    stacks: Any = model.get("stacks")
 
     def check_programs(programs: Sequence[ProgramOp], module: ModuleOp) -> None:
         if check is not None:
             check.check_au(programs, module)
-        check_row_lengths(programs, tables, _table_names(model), opt_level, config)
+        check_row_lengths(programs, tables, _table_names(model), opt_level, config, stacks)
 
     lowered = lower(
         module,

@@ -235,7 +235,6 @@ def test_hash_is_the_same_everywhere() -> None:
         "small": "0x9c8fe8ae",
         "tiny": "0xb5dc48f8",
         "tables": "0x059020f6",
-        "tables": "0x059020f6",
         "large": "0xf92105c5",
     }
 

@@ -21,6 +21,7 @@ def check_row_lengths(
     names: Mapping[str, str],
     opt_level: int,
     config: AcceleratorConfig,
+    stacks: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Refuse tables whose rows don't fit the microcode, and say at which opt level they would.
 
@@ -36,6 +37,8 @@ def check_row_lengths(
         Of the programs.
     config : AcceleratorConfig
         The access unit.
+    stacks : mapping of str to sequence of str, optional
+        Symbols of the tables that lie in one memory, by its symbol.
 
     Raises
     ------
@@ -43,6 +46,9 @@ def check_row_lengths(
         A row is too long; names the table.
     """
     read = {symbol for program in programs for symbol in _tables_read(program)}
+    for symbol, members in (stacks or {}).items():
+        if symbol in read:
+            read.update(members)
     for symbol, table in tables.items():
         if table.ndim < 2 or symbol not in read:
             continue

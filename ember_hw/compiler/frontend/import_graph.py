@@ -20,6 +20,7 @@ from ember_hw.compiler.frontend.match_embeddings import RENORM_OPS, refuse_renor
 from ember_hw.compiler.frontend.operation import Operation, refuse
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
 from ember_hw.compiler.frontend.patterns import is_call, skip_copies
+from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec, group_bags
 from ember_hw.compiler.frontend.torch_graph import (
     describe,
     is_fixed,
@@ -37,7 +38,7 @@ _ASSERT: Any = torch.ops.aten._assert_scalar.default
 _SELECT: Any = torch.ops.aten.select.int
 _SIZE_OPS: tuple[Any, ...] = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)
 #: Kinds whose tables must be the model's own: lookups in these are of rows that stay.
-_OWN_TABLES = ("embedding_bag", "embedding", "scores")
+_OWN_TABLES = ("embedding_bag", "embedding", "scores", "tables")
 
 Node = torch.fx.Node
 
@@ -48,16 +49,16 @@ class ImportedGraph:
 
     Attributes
     ----------
-    operation : Operation
+    operation : Operation or BagGroup
         The operation.
-    spec : EmbeddingBagSpec or OperationSpec
+    spec : EmbeddingBagSpec, OperationSpec or TablesSpec
         What the host has to know of it.
     shapes : mapping of str to tuple
         The recorded shape of each input of the model by name.
     """
 
-    operation: Operation
-    spec: EmbeddingBagSpec | OperationSpec
+    operation: Operation | BagGroup
+    spec: EmbeddingBagSpec | OperationSpec | TablesSpec
     shapes: Mapping[str, tuple[Any, ...]]
 
 
@@ -84,7 +85,7 @@ def import_graph(program: ExportedProgram) -> ImportedGraph:
     return _Reader(program, operation).read()
 
 
-def _only_operation(program: ExportedProgram) -> Operation:
+def _only_operation(program: ExportedProgram) -> Operation | BagGroup:
     calls = [node for node in program.graph.nodes if node.op not in ("placeholder", "output")]
     findings = find_operations(program.graph)
     if findings.refusals:
@@ -94,7 +95,7 @@ def _only_operation(program: ExportedProgram) -> Operation:
         raise CompileError("model must hold an embedding operation, not no call at all")
     if not findings.operations:
         _refuse_op(calls[0])
-    first, *others = findings.operations
+    first, *others = group_bags(findings.operations, _results(program))
     if others:
         refuse(
             others[0].node,
@@ -132,10 +133,23 @@ def _refuse_op(node: Node) -> None:
     )
 
 
-def _check_output(program: ExportedProgram, operation: Operation) -> None:
+def _results(program: ExportedProgram) -> tuple[Any, ...]:
     results: Any = program.graph.output_node().args[0]
-    kinds = [spec.kind for spec in program.graph_signature.output_specs]
-    if kinds != [OutputKind.USER_OUTPUT] or results[0] is not operation.output:
+    return tuple(results)
+
+
+def _check_output(program: ExportedProgram, operation: Operation | BagGroup) -> None:
+    results = _results(program)
+    kinds = {spec.kind for spec in program.graph_signature.output_specs}
+    if isinstance(operation, BagGroup):
+        if kinds != {OutputKind.USER_OUTPUT} or results != operation.outputs:
+            refuse(
+                operation.node,
+                f"model must return the rows of its {len(operation.members)} bags, each once, and "
+                f"nothing else, not ({', '.join(str(result) for result in results)})",
+            )
+        return
+    if kinds != {OutputKind.USER_OUTPUT} or results != (operation.output,):
         refuse(
             operation.node,
             f"model must return the rows of node {operation.node.name!r} and nothing else, not "
@@ -146,7 +160,7 @@ def _check_output(program: ExportedProgram, operation: Operation) -> None:
 class _Reader:
     """Resolves the inputs of the one operation of a program."""
 
-    def __init__(self, program: ExportedProgram, operation: Operation) -> None:
+    def __init__(self, program: ExportedProgram, operation: Operation | BagGroup) -> None:
         self.program = program
         self.operation = operation
         self.kinds: dict[str, Any] = {
@@ -178,8 +192,17 @@ class _Reader:
             for node in self.program.graph.find_nodes(op="placeholder")
             if node.name in names
         }
-        if operation.kind == "embedding_bag":
-            spec: EmbeddingBagSpec | OperationSpec = bag_spec(
+        spec: EmbeddingBagSpec | OperationSpec | TablesSpec
+        if isinstance(operation, BagGroup):
+            spec = tables_spec(
+                operation,
+                input_names=names,
+                sources=sources,
+                weights=weights,
+                size_limits=limits,
+            )
+        elif operation.kind == "embedding_bag":
+            spec = bag_spec(
                 operation,
                 input_names=names,
                 sources=sources,
@@ -335,4 +358,40 @@ def bag_spec(
         mode=facts["mode"],
         padding_idx=facts["padding_idx"],
         weights_name=weights.name if weights else None,
+    )
+
+
+def tables_spec(
+    group: BagGroup,
+    *,
+    input_names: tuple[str, ...],
+    sources: Mapping[str, Source],
+    weights: Mapping[str, tuple[str, NDArray[np.float32]]],
+    size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
+) -> TablesSpec:
+    """Return the spec of bags that run as one program; roles of the group name inputs and tables.
+
+    Raises
+    ------
+    UnsupportedError
+        As `bag_spec`.
+    """
+    symbols: dict[Node, str] = {}
+    bags: list[EmbeddingBagSpec] = []
+    for number, member in enumerate(group.members):
+        symbols.setdefault(member.inputs["weight"], f"tab{len(symbols)}")
+        own = [role for role in member.inputs if role not in member.tables]
+        bags.append(
+            bag_spec(
+                member,
+                input_names=(),
+                sources={role: sources[f"{number}.{role}"] for role in own},
+                weight=weights[f"{number}.weight"],
+            )
+        )
+    return TablesSpec(
+        bags=tuple(bags),
+        symbols=tuple(symbols[member.inputs["weight"]] for member in group.members),
+        input_names=input_names,
+        size_limits=size_limits,
     )

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
-from ember_hw.compiler.frontend.import_graph import bag_spec
+from ember_hw.compiler.frontend.import_graph import bag_spec, tables_spec
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
 from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec
@@ -54,9 +54,9 @@ def spec_of(
         Roles whose values stay from call to call: name and value.
     """
     names = roles_of_caller(operation, weights)
-    if isinstance(operation, BagGroup):
-        return _spec_of_group(operation, names, weights)
     sources = {role: Source(role) for role in names}
+    if isinstance(operation, BagGroup):
+        return tables_spec(operation, input_names=names, sources=sources, weights=weights)
     if operation.kind == "embedding_bag":
         return bag_spec(operation, input_names=names, sources=sources, weight=weights["weight"])
     return make_spec(
@@ -65,31 +65,6 @@ def spec_of(
         input_names=names,
         sources=sources,
         weights=weights,
-    )
-
-
-def _spec_of_group(
-    group: BagGroup,
-    names: tuple[str, ...],
-    weights: Mapping[str, tuple[str, NDArray[np.float32]]],
-) -> TablesSpec:
-    symbols: dict[torch.fx.Node, str] = {}
-    bags: list[EmbeddingBagSpec] = []
-    for number, member in enumerate(group.members):
-        symbols.setdefault(member.inputs["weight"], f"tab{len(symbols)}")
-        own = [role for role in member.inputs if role not in member.tables]
-        bags.append(
-            bag_spec(
-                member,
-                input_names=(),
-                sources={role: Source(f"{number}.{role}") for role in own},
-                weight=weights[f"{number}.weight"],
-            )
-        )
-    return TablesSpec(
-        bags=tuple(bags),
-        symbols=tuple(symbols[member.inputs["weight"]] for member in group.members),
-        input_names=names,
     )
 
 
@@ -148,7 +123,7 @@ def replace_group(
     graph_module.add_submodule(name, module)
     graph = graph_module.graph
     order = {node: place for place, node in enumerate(graph.nodes)}
-    outputs = [member.output for member in group.members]
+    outputs = group.outputs
     first = min(outputs, key=lambda node: order[node])
     inputs = tuple(replaced.get(node, node) for node in group.inputs.values())
     late = {node for node in inputs if order[node] > order[first]}

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
+from string import digits
 from typing import Any, cast
 
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.import_graph import ImportedGraph
-from ember_hw.compiler.frontend.operation_spec import Source
+from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source
+from ember_hw.compiler.frontend.tables import TablesSpec
 
 __all__ = ["is_same", "probes"]
 
@@ -48,7 +50,7 @@ def probes(
     names = list(dict.fromkeys(letter for letter, *_ in letters.values()))
     distinct = dict(zip(names, count(_FIRST_DISTINCT_SIZE), strict=False))
     for title, sizes in (
-        ("sizes of 0", {name: int(name in _AT_LEAST_ONE) for name in names}),
+        ("sizes of 0", {name: int(name.rstrip(digits) in _AT_LEAST_ONE) for name in names}),
         ("sizes of 1", dict.fromkeys(names, 1)),
         ("other sizes", distinct),
     ):
@@ -96,8 +98,18 @@ def _size(sizes: Mapping[str, int], letter: str, extra: int, factor: int) -> int
 
 def _sources(graph: ImportedGraph) -> Mapping[str, Source]:
     spec = graph.spec
-    if not isinstance(spec, EmbeddingBagSpec):
-        return spec.sources
+    if isinstance(spec, EmbeddingBagSpec):
+        return _sources_of_bag(spec)
+    if isinstance(spec, TablesSpec):
+        return {
+            f"{number}.{role}": source
+            for number, bag in enumerate(spec.bags)
+            for role, source in _sources_of_bag(bag).items()
+        }
+    return spec.sources
+
+
+def _sources_of_bag(spec: EmbeddingBagSpec) -> dict[str, Source]:
     names = {
         "indices": spec.indices_name,
         "offsets": spec.offsets_name,
@@ -119,7 +131,7 @@ def is_same(graph: ImportedGraph, other: ImportedGraph) -> bool:
     if _identity(graph) != _identity(other):
         return False
     spec, found = graph.spec, other.spec
-    if isinstance(spec, EmbeddingBagSpec) or isinstance(found, EmbeddingBagSpec):
+    if not isinstance(spec, OperationSpec) or not isinstance(found, OperationSpec):
         return True
     if "rows" not in spec.facts or spec.facts["rows"] == found.facts["rows"]:
         return True
@@ -134,7 +146,7 @@ def is_same(graph: ImportedGraph, other: ImportedGraph) -> bool:
 def _identity(graph: ImportedGraph) -> tuple[Any, ...]:
     """Return what must be the same at all sizes, but for the number of rows of the result."""
     spec = graph.spec
-    if isinstance(spec, EmbeddingBagSpec):
+    if not isinstance(spec, OperationSpec):
         return tuple(value for key, value in spec.model().items() if key != "size_limits")
     free = ("rows", "columns")
     facts = {name: value for name, value in spec.facts.items() if name not in free}

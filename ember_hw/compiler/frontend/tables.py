@@ -57,6 +57,11 @@ class BagGroup:
         """Say where the bags are in the model."""
         return f"{len(self.members)} bags from {describe(self.node)} on"
 
+    @property
+    def outputs(self) -> tuple[Node, ...]:
+        """The pooled rows of each bag."""
+        return tuple(member.output for member in self.members)
+
     @cached_property
     def inputs(self) -> dict[str, Node]:
         """Inputs of all bags by role; `0.indices` is that of the first one."""
@@ -75,8 +80,27 @@ class BagGroup:
             for role in member.tables
         )
 
+    @property
+    def sizes(self) -> dict[str, tuple[Any, ...]]:
+        """Shape of each input by role, as of an `Operation`; each bag has letters of its own."""
+        return {
+            f"{number}.{role}": tuple(_numbered(size, number) for size in shape)
+            for number, member in enumerate(self.members)
+            for role, shape in member.sizes.items()
+        }
 
-def group_bags(operations: Sequence[Operation]) -> list[Operation | BagGroup]:
+    def nodes(self) -> frozenset[Node]:
+        """Collect the nodes that nothing needs any more once the bags give their outputs."""
+        return frozenset(node for member in self.members for node in member.nodes())
+
+
+def _numbered(size: Any, number: int) -> Any:
+    return (f"{size[0]}{number}", *size[1:]) if isinstance(size, tuple) else f"{size}{number}"
+
+
+def group_bags(
+    operations: Sequence[Operation], results: Sequence[object] = ()
+) -> list[Operation | BagGroup]:
     """Put embedding bags together that one program can compute.
 
     These have the same mode, dtype of indices and use of weights, and none of them needs another
@@ -86,6 +110,8 @@ def group_bags(operations: Sequence[Operation]) -> list[Operation | BagGroup]:
     ----------
     operations : sequence of Operation
         What `find_operations` found.
+    results : sequence of object
+        Nodes in the order in which bags should stand in groups; by default that of the graph.
 
     Returns
     -------
@@ -101,8 +127,12 @@ def group_bags(operations: Sequence[Operation]) -> list[Operation | BagGroup]:
             weighted = "per_sample_weights" in operation.inputs
             key = (facts["mode"], facts["index_dtype"], weighted, depths[operation.output])
         groups.setdefault(key, []).append(operation)
+    wanted = {node: place for place, node in enumerate(results)}
     return [
-        BagGroup(tuple(members)) if len(members) > 1 else members[0] for members in groups.values()
+        BagGroup(tuple(sorted(members, key=lambda member: wanted.get(member.output, 0))))
+        if len(members) > 1
+        else members[0]
+        for members in groups.values()
     ]
 
 

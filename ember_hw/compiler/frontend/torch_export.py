@@ -26,6 +26,7 @@ from ember_hw.compiler.frontend.sparse_inputs import (
     takes_any_number,
     with_parts,
 )
+from ember_hw.compiler.frontend.tables import TablesSpec
 from ember_hw.errors import CompileError, UnsupportedError
 
 # Sizes 0 and 1 are fixed by torch.export, and equal sizes may be taken for one. Any model that is a
@@ -41,12 +42,12 @@ class FrontendResult:
     ----------
     module : ModuleOp
         One function in scf.
-    spec : EmbeddingBagSpec or OperationSpec
+    spec : EmbeddingBagSpec, OperationSpec or TablesSpec
         The tables and how the model's inputs are called.
     """
 
     module: ModuleOp
-    spec: EmbeddingBagSpec | OperationSpec
+    spec: EmbeddingBagSpec | OperationSpec | TablesSpec
 
 
 def import_module(
@@ -56,7 +57,8 @@ def import_module(
     """Import a model that is one embedding operation over float32 rows.
 
     That is an EmbeddingBag or an Embedding, a product of a sparse and a dense matrix, aggregation
-    over the edges of a graph, or the scores of triples. A module is exported with free sizes
+    over the edges of a graph, or the scores of triples; or several embedding bags that one program
+    can compute, whose rows the model returns as a tuple. A module is exported with free sizes
     whatever the sizes of the examples, and at several fixed sizes, small ones too, to make sure
     that it treats these alike.
 
@@ -129,7 +131,7 @@ def _copy_example(position: int, value: Any) -> torch.Tensor | None:
 
 def _import_torch_module(
     module: torch.nn.Module, examples: tuple[Any, ...]
-) -> EmbeddingBagSpec | OperationSpec:
+) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
     if has_sparse(examples):
         graph = _import_plain(with_parts(module, examples), split_examples(examples), module)
         assert isinstance(graph.spec, OperationSpec)
@@ -189,7 +191,7 @@ def _has_columns(value: Any) -> bool:
 
 def _may_be_fixed(graph: ImportedGraph) -> set[tuple[str, int]]:
     """List the sizes that a module may fix: columns of a matrix, rows that it tells apart."""
-    if isinstance(graph.spec, EmbeddingBagSpec):
+    if not isinstance(graph.spec, OperationSpec):
         return set()
     if graph.operation.kind == "block_attention":  # whole blocks alone
         return {(name, dimension) for name, dimension, *_ in graph.spec.size_limits}
