@@ -45,15 +45,18 @@ def block_attention(
     wide_keys, wide_values = keys.astype(dtype), values.astype(dtype)
     out = np.zeros(queries.shape, dtype)
     factor = dtype(np.float32(scale))
-    for row, query in enumerate(queries.astype(dtype)):
-        places = (blocks[row // block_size][:, None] * block_size + np.arange(block_size)).ravel()
-        places = places[places < len(keys)]
-        scores = _sum(wide_keys[places] * query) * factor
-        weights = exp(scores - scores.max())
-        weights = weights / _sum(weights[None])
-        start = np.zeros((1, values.shape[1]), dtype)
-        terms = np.concatenate((start, weights[:, None] * wide_values[places]))
-        out[row] = np.add.accumulate(terms, axis=0)[-1]
+    with np.errstate(all="ignore"):
+        for row, query in enumerate(queries.astype(dtype)):
+            places = (
+                blocks[row // block_size][:, None] * block_size + np.arange(block_size)
+            ).ravel()
+            places = places[places < len(keys)]
+            scores = _sum(wide_keys[places] * query) * factor
+            weights = exp(scores - scores.max())
+            weights = weights / _sum(weights[None])
+            start = np.zeros((1, values.shape[1]), dtype)
+            terms = np.concatenate((start, weights[:, None] * wide_values[places]))
+            out[row] = np.add.accumulate(terms, axis=0)[-1]
     return out
 
 

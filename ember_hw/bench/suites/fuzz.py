@@ -20,8 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
+from ember_hw.bench.fuzzing import classes
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
 from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
+from ember_hw.bench.fuzzing.every_level import EveryLevel
 from ember_hw.bench.fuzzing.faults import KINDS
 from ember_hw.bench.fuzzing.nests import NestAccount, run_nests
 from ember_hw.bench.registry import Job
@@ -58,6 +60,10 @@ NESTS = "nests"
 NEST_SECONDS = 600
 QUICK_NESTS = 60
 _LEAST_COMPILED_SHARE = 0.8
+#: Workload of the op classes, and random calls of each; a quick run simulates no unit.
+CLASSES = "classes"
+CLASS_CALLS = 100
+QUICK_CLASS_CALLS = 2
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,15 @@ class Part:
 
 
 def run(job: Job) -> Iterator[Row]:
-    """Run all programs of the targets that are wanted, then the nests."""
+    """Run all programs of the targets that are wanted, then the nests, then the op classes."""
     chosen = QUICK_DRAWS if job.quick else DRAWS
     chosen = {name: draws for name, draws in chosen.items() if job.wants(name)}
     if chosen:
         yield from _programs(job, chosen)
     if job.wants(NESTS):
         yield from _nests(job)
+    if job.wants(CLASSES):
+        yield from _classes(job)
 
 
 def replay(target: str, seed: int) -> str:
@@ -175,6 +183,38 @@ def _nests(job: Job) -> Iterator[Row]:
         reference=_LEAST_COMPILED_SHARE * account.nests,
         bar=1.0,
     )
+
+
+def _classes(job: Job) -> Iterator[Row]:
+    calls = QUICK_CLASS_CALLS if job.quick else CLASS_CALLS
+    job.watcher(f"fuzz: {CLASSES}, {calls} calls of each and real data sets")
+
+    def on_call(account: classes.ClassAccount) -> None:
+        job.watcher.detail(f"{account.name}: {account.calls} calls")
+
+    with EveryLevel(rtl=not job.quick) as levels:
+        for account in classes.run_classes(
+            levels,
+            seed=job.seed,
+            calls=calls,
+            real=() if job.quick else classes.real_cases(),
+            on_call=on_call,
+        ):
+            found = account.comparison
+            yield Row(
+                workload=CLASSES,
+                metric=f"calls of {account.name} with the same bits everywhere",
+                value=account.agreeing,
+                unit="calls",
+                params={
+                    "answers": dict(found.answers),
+                    "refused": dict(found.refused),
+                    "failures": found.failures,
+                },
+                reference_name="calls",
+                reference=account.calls,
+                bar=1.0,
+            )
 
 
 def _programs(job: Job, chosen: Mapping[str, int]) -> Iterator[Row]:

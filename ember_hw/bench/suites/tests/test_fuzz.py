@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 
 from ember_hw.bench.fuzzing.campaign import Account, Failure
+from ember_hw.bench.fuzzing.classes import ClassAccount, RealCase
 from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
 from ember_hw.bench.fuzzing.nests import NestAccount, NestFailure
 from ember_hw.bench.registry import Job
@@ -52,16 +54,52 @@ def some_nests(
     return account
 
 
+class SomeLevels:
+    """Compares nothing."""
+
+    def __init__(self, *, rtl: bool) -> None:
+        self.rtl = rtl
+
+    def __enter__(self) -> SomeLevels:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def some_classes(
+    levels: Any,
+    *,
+    seed: int,
+    calls: int,
+    real: Iterable[RealCase],
+    on_call: Callable[[ClassAccount], None],
+) -> Iterator[ClassAccount]:
+    """Compare nothing: one of the calls of SpMM is wrong, those on real data agree."""
+    wrong = ClassAccount("spmm", calls, calls - 1)
+    wrong.comparison.failures.append(f"seed {seed}, with a unit: {levels.rtl}")
+    for account in (wrong, *(ClassAccount(case.data, 1, 1) for case in real)):
+        on_call(account)
+        yield account
+
+
 @pytest.fixture(autouse=True)
 def campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "Campaign", ACampaign)
     monkeypatch.setattr(fuzz, "PROCESSES", 1)
     monkeypatch.setattr(fuzz, "run_nests", some_nests)
     monkeypatch.setattr(fuzz, "NEST_SECONDS", 0.01)
+    monkeypatch.setattr(fuzz, "EveryLevel", SomeLevels)
+    monkeypatch.setattr(fuzz.classes, "run_classes", some_classes)
+    monkeypatch.setattr(
+        fuzz.classes,
+        "real_cases",
+        lambda: [RealCase("UMLS", "distmult", 1, 1, lambda random, most: ())],
+    )
 
 
 def test_every_program_counts() -> None:
-    *ends, long, drawn, _, _ = fuzz.run(Job(watcher=Silent()))
+    *ends, long, drawn, _, _, _, _ = fuzz.run(Job(watcher=Silent()))
     assert [row.workload for row in ends] == [*fuzz.DRAWS]
     assert sum(row.reference or 0 for row in ends) == 10_000
     assert all(row.ratio == 1 and not row.is_below_bar for row in ends)
@@ -87,7 +125,7 @@ def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
 
 
 def test_quick_runs_a_part() -> None:
-    *ends, _, _, nests, _ = fuzz.run(Job(watcher=Silent(), quick=True))
+    *ends, _, _, nests, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
     programs = {name: draws * fuzz.TARGETS[name][1] for name, draws in fuzz.QUICK_DRAWS.items()}
     assert {row.workload: row.value for row in ends} == programs
     assert max(fuzz.TARGETS[row.workload][1] for row in ends) > 1
@@ -110,6 +148,22 @@ def test_nests_run_until_their_time_is_over() -> None:
     agree, _ = fuzz.run(Job(watcher=Silent(), only=fuzz.NESTS))
     assert agree.params["first_seed"] == 0
     assert (agree.reference or 0) > 10
+
+
+def test_classes_have_a_row_each() -> None:
+    wrong, real = fuzz.run(Job(watcher=Silent(), seed=2, only=fuzz.CLASSES))
+    assert wrong.metric == "calls of spmm with the same bits everywhere"
+    assert (wrong.value, wrong.reference) == (fuzz.CLASS_CALLS - 1, fuzz.CLASS_CALLS)
+    assert wrong.is_below_bar
+    assert wrong.params["failures"] == ["seed 2, with a unit: True"]
+    assert real.metric == "calls of UMLS with the same bits everywhere"
+    assert real.ratio == 1
+
+
+def test_quick_classes_need_neither_a_unit_nor_data() -> None:
+    (row,) = fuzz.run(Job(watcher=Silent(), quick=True, only=fuzz.CLASSES))
+    assert row.reference == fuzz.QUICK_CLASS_CALLS
+    assert row.params["failures"] == ["seed 0, with a unit: False"]
 
 
 def test_nothing_is_wanted() -> None:

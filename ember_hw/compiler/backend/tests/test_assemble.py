@@ -361,7 +361,8 @@ def test_target_is_a_preset() -> None:
     with pytest.raises(AssemblyError) as raised:
         assemble_text('au.program @p target "huge" { au.tu t0 = 0 to 1 step 1 }')
     assert str(raised.value) == (
-        "target of au.program: preset must be one of default, small, tiny, tables, large, not 'huge'"
+        "target of au.program: preset must be one of default, small, tiny, tables, large, "
+        "not 'huge'"
     )
 
 

@@ -1,0 +1,227 @@
+"""One operation at every level of the compiler and on every backend, bit for bit the same.
+
+The answer is the binding's exact reference in NumPy. Held against it: the scf function, the IR
+after each pass at each opt level, the access program and the microcode in their interpreters, and
+the device: interpreter with the execute side in C and in NumPy, and the simulated unit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from ember_hw.compiler.backend.assemble import Assembly
+from ember_hw.compiler.build import Spec, build
+from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.pipeline import OPT_LEVELS
+from ember_hw.compiler.self_check import LevelCheck
+from ember_hw.compiler.transforms.ir_facts import argument_symbols
+from ember_hw.config import AcceleratorConfig
+from ember_hw.errors import AssemblyError, CheckError
+from ember_hw.host.bindings import binding_of
+from ember_hw.host.device import open_device
+from ember_hw.host.reference import bit_equal
+
+#: Room for every op class, and as little of everything else as still runs it.
+UNIT = AcceleratorConfig.preset("tiny").with_changes(
+    name="classes",
+    **{
+        part: getattr(AcceleratorConfig.preset("large"), part)
+        for part in ("traversal_units", "streams_per_unit", "row_entries", "exports")
+    },
+    bundle_scalars=AcceleratorConfig.preset("large").bundle_scalars,
+)
+#: What every run is made on; the simulated unit comes last, where it is wanted.
+INTERPRETERS = {
+    "interpreter with C": ("interpreter", {"engine": "c"}),
+    "interpreter with NumPy": ("interpreter", {"engine": "numpy"}),
+}
+RTL = {"verilator": ("verilator", {"optimise": False})}
+
+
+class Runs(Protocol):
+    """What runs a program: a `Device`."""
+
+    def run(self, program: Any, inputs: Any) -> Any:
+        """Return what a program makes of a user's inputs."""
+        ...
+
+
+@dataclass
+class Comparison:
+    """
+    What came of the calls of one operation.
+
+    Attributes
+    ----------
+    answers : int
+        Runs that were held against the reference, by what ran.
+    refused : tally of str
+        Opt levels that have no program for the unit, with the reason.
+    failures : list of str
+        What was wrong, with opt level and number of the call.
+    """
+
+    answers: Tally[str] = field(default_factory=Tally[str])
+    refused: Tally[str] = field(default_factory=Tally[str])
+    failures: list[str] = field(default_factory=list[str])
+
+    def add(self, other: Comparison) -> None:
+        """Count what another one counted."""
+        self.answers += other.answers
+        self.refused += other.refused
+        self.failures += other.failures
+
+
+class EveryLevel:
+    """
+    Compares; a context, which closes the devices.
+
+    Parameters
+    ----------
+    rtl : bool
+        Whether the simulated unit takes part.
+    """
+
+    def __init__(self, *, rtl: bool) -> None:
+        self._stack = ExitStack()
+        self.devices: dict[str, Runs] = {
+            name: self._stack.enter_context(open_device(backend, config=UNIT, **options))
+            for name, (backend, options) in {**INTERPRETERS, **(RTL if rtl else {})}.items()
+        }
+
+    def __enter__(self) -> EveryLevel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def compare(
+        self,
+        module: ModuleOp,
+        spec: Spec,
+        calls: Sequence[Any],
+        *,
+        large_calls: Sequence[Any] = (),
+        opt_levels: Iterable[int] = OPT_LEVELS,
+    ) -> Comparison:
+        """
+        Run calls of one operation everywhere.
+
+        Parameters
+        ----------
+        module : ModuleOp
+            Its scf, which stays as it is.
+        spec : Spec
+            What belongs to it.
+        calls : sequence
+            Inputs, as `Device.run` takes them.
+        large_calls : sequence
+            More of them, for which the interpreters of IR would take too long: devices alone run
+            these.
+        opt_levels : iterable of int
+            Levels to compile at.
+        """
+        found = Comparison()
+        program: Any = SimpleNamespace(
+            name="operation", model={"kind": spec.kind, **spec.model()}, tables=spec.tables()
+        )
+        every_call = [*calls, *large_calls]
+        binding = binding_of(program)
+        expected = [np.asarray(binding.reference(program, call)) for call in every_call]
+        checks = _checks_of(module, program, calls, expected, found)
+        if found.failures:
+            return found
+        for opt_level in opt_levels:
+            check = _Checks(checks, found)
+            try:
+                program = build(
+                    module.clone(),
+                    spec,
+                    opt_level=opt_level,
+                    config=UNIT,
+                    may_leave_loops=True,
+                    check=check,
+                )
+            except AssemblyError as error:
+                found.refused[f"opt_level {opt_level}: {error}"] += 1
+                continue
+            except CheckError as error:
+                found.failures.append(f"opt_level {opt_level}, call {check.call}: {error}")
+                continue
+            for name, device in self.devices.items():
+                for number, call in enumerate(every_call):
+                    found.answers[name] += 1
+                    if not bit_equal(np.asarray(device.run(program, call)), expected[number]):
+                        found.failures.append(
+                            f"opt_level {opt_level}, call {number}: {name} must give the bits of "
+                            "the exact reference, not others"
+                        )
+        return found
+
+
+class _Checks:
+    """The checks of many calls as one; `call` is the number of the latest."""
+
+    def __init__(self, checks: Sequence[LevelCheck], found: Comparison) -> None:
+        self._checks = checks
+        self._answers = found.answers
+        self.call = 0
+
+    def check(self, name: str, module: ModuleOp) -> None:
+        for self.call, check in enumerate(self._checks):
+            self._answers["IR after a pass"] += 1
+            check.check(name, module)
+
+    def check_au(self, programs: Sequence[ProgramOp], module: ModuleOp) -> None:
+        for self.call, check in enumerate(self._checks):
+            self._answers["access program"] += 1
+            check.check_au(programs, module)
+
+    def check_microcode(self, assemblies: Sequence[Assembly], module: ModuleOp) -> None:
+        for self.call, check in enumerate(self._checks):
+            self._answers["microcode"] += 1
+            check.check_microcode(assemblies, module)
+
+
+def _checks_of(
+    module: ModuleOp,
+    program: Any,
+    calls: Sequence[Any],
+    expected: Sequence[NDArray[Any]],
+    found: Comparison,
+) -> list[LevelCheck]:
+    """Return what must hold after each pass for each call: what scf does, which gives the answer.
+
+    `program` has a name, a model and tables.
+    """
+    binding = binding_of(program)
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    symbols = list(argument_symbols(function).values())
+    checks: list[LevelCheck] = []
+    for number, call in enumerate(calls):
+        request = binding.request(program, call)
+        outputs: Mapping[str, NDArray[Any]] = {
+            symbol: np.full(output.shape, output.fill, np.float32)
+            for symbol, output in request.outputs.items()
+        }
+        given = {**program.tables, **request.arrays, **request.scalars, **outputs}
+        arguments = {symbol: given[symbol] for symbol in symbols}
+        check = LevelCheck(module, arguments, tables=program.tables)
+        checks.append(check)
+        found.answers["scf"] += 1
+        result = request.finish({symbol: check.expected[symbol] for symbol in outputs})
+        if not bit_equal(np.asarray(result), expected[number]):
+            found.failures.append(
+                f"call {number}: scf must give the bits of the exact reference, not others"
+            )
+    return checks
