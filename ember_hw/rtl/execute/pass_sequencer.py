@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -112,9 +112,12 @@ class PassSequencer(wiring.Component):
                 ]
         beat_bits = (config.bus_bytes - 1).bit_length()
         before_end = Signal(_LENGTH_BITS)
+        is_void = Signal()
         m.d.comb += [
             before_end.eq(length - 1),
-            following.beats.eq(before_end[beat_bits:]),
+            is_void.eq(~following.takes_row & ~holds),
+            following.beats.eq(Mux(is_void, 0, before_end[beat_bits:])),
+            following.repeats.eq(Mux(is_void, before_end[beat_bits:], 0)),
             following.bytes.eq(before_end[:beat_bits] + 1),
             following.joins.eq(
                 holds & ~(following.takes_row & (following.operation == ReduceOperation.COPY))

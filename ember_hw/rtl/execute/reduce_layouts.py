@@ -16,6 +16,7 @@ from ember_hw.isa.reduce import (
     reduce_step_fields,
 )
 from ember_hw.rtl.execute.float_combine import Combine
+from ember_hw.rtl.layouts import row_beat_layout
 
 
 def _fields_layout(fields: Sequence[isa.Field]) -> data.StructLayout:
@@ -40,13 +41,15 @@ def lanes(config: AcceleratorConfig) -> int:
 def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return one pass over the accumulator, a beat a cycle.
 
-    `beats`: less one. `bytes`: of the last beat. `takes_row`: each beat takes one of a row.
+    `beats`: less one. `repeats`: how often its beat is repeated as it leaves: an empty accumulator
+    takes one cycle. `bytes`: of the last beat. `takes_row`: each beat takes one of a row.
     `joins`: the accumulator holds something that the pass reads. `emits`: the result leaves.
     `scaled`: a row is multiplied by `weight`.
     """
     return data.StructLayout(
         {
             "beats": range(ACCUMULATOR_BEATS),
+            "repeats": range(ACCUMULATOR_BEATS),
             "bytes": config.bus_bytes.bit_length(),
             "takes_row": 1,
             "operation": ReduceOperation,
@@ -61,13 +64,15 @@ def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
 def beat_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return what goes with one beat of a pass to the accumulator.
 
-    `number`: of the beat. `combine`: of the row's number and the accumulated one, which is -inf or
-    +0 where not `joins`. `keeps`: the accumulator takes the result. `emits`: it leaves; `bytes` of
-    it count, `last` ends it.
+    `number`: of the beat, or how often it is repeated where it `is_void`: zeros of an empty
+    accumulator. `combine`: of the row's number and the accumulated one, which is -inf or +0 where
+    not `joins`. `keeps`: the accumulator takes the result. `emits`: it leaves; `bytes` of it count,
+    `last` ends it.
     """
     return data.StructLayout(
         {
             "number": range(ACCUMULATOR_BEATS),
+            "is_void": 1,
             "combine": Combine,
             "joins": 1,
             "keeps": 1,
@@ -76,3 +81,8 @@ def beat_layout(config: AcceleratorConfig) -> data.StructLayout:
             "last": 1,
         }
     )
+
+
+def result_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a beat of a result on its way out, and how often it is repeated."""
+    return data.StructLayout({"beat": row_beat_layout(config), "repeats": range(ACCUMULATOR_BEATS)})

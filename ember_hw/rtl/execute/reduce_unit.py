@@ -12,7 +12,13 @@ from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation
 from ember_hw.registers import NO_UNIT, FaultCode
 from ember_hw.rtl.execute.float_combine import Combine
 from ember_hw.rtl.execute.pass_sequencer import PassSequencer
-from ember_hw.rtl.execute.reduce_layouts import beat_layout, header_layout, lanes, step_layout
+from ember_hw.rtl.execute.reduce_layouts import (
+    beat_layout,
+    header_layout,
+    lanes,
+    result_layout,
+    step_layout,
+)
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
 from ember_hw.rtl.execute.row_scale import RowScale
 from ember_hw.rtl.execute.row_widen import RowWiden
@@ -33,7 +39,7 @@ class ReduceUnit(wiring.Component):
 
     Throughput: a beat of fp32 numbers a cycle, of bf16 or fp16 half of one (see `RowWiden`),
     without a cycle between rows or bags; the result of a bag leaves while its last row comes, and
-    an empty bag takes as many cycles as its result has beats.
+    an empty bag takes one cycle, though its zeros leave beat by beat.
     A row that is added to an accumulator waits until its first beat may follow that of the row
     before it: rows of less than `least_row_beats` beats take that many cycles each. A pass that is
     not scaled waits until the scaled ones before it have left the pipelines. A scaled beat with
@@ -108,12 +114,12 @@ class ReduceUnit(wiring.Component):
         m.submodules.scale = scale = RowScale(lanes=lanes(config), control=beat_layout(config))
         m.submodules.accumulate = accumulate = RowAccumulate(config=config, forwards=self.forwards)
         m.submodules.results = results = ReservedFifo(
-            shape=row_beat_layout(config), credits=_RESULT_CREDITS
+            shape=result_layout(config), credits=_RESULT_CREDITS
         )
         m.submodules.widen = widen = RowWiden(config=config)
         wiring.connect(m, wiring.flipped(self.bundle), sequencer.bundle)
         wiring.connect(m, wiring.flipped(self.row), widen.i)
-        wiring.connect(m, results.o, wiring.flipped(self.result))
+        self._repeat(m, results.o)
         m.d.comb += [sequencer.header.eq(self.header), widen.format.eq(self.header.format)]
         for outer, inner in zip(self.steps, sequencer.steps, strict=True):
             m.d.comb += inner.eq(outer)
@@ -171,7 +177,8 @@ class ReduceUnit(wiring.Component):
             scale.scaled.eq(current.scaled),
             scale.weight.eq(current.weight),
             scale.blank.eq(~current.takes_row),
-            beat.number.eq(number),
+            beat.number.eq(number | current.repeats),
+            beat.is_void.eq(~current.takes_row & ~current.joins),
             beat.joins.eq(current.joins),
             beat.keeps.eq(current.takes_row & ~current.emits),
             beat.emits.eq(current.emits & ~is_misfit),
@@ -181,9 +188,10 @@ class ReduceUnit(wiring.Component):
             accumulate.launched.eq(scale.launched),
             accumulate.numbers.eq(scale.scaled_numbers),
             results.push.eq(accumulate.valid & accumulate.beat.emits),
-            results.payload.data.eq(accumulate.result),
-            results.payload.bytes.eq(accumulate.beat.bytes),
-            results.payload.last.eq(accumulate.beat.last),
+            results.payload.beat.data.eq(accumulate.result),
+            results.payload.beat.bytes.eq(accumulate.beat.bytes),
+            results.payload.beat.last.eq(accumulate.beat.last),
+            results.payload.repeats.eq(Mux(accumulate.beat.is_void, accumulate.beat.number, 0)),
         ]
         with m.If(~current.takes_row):
             m.d.comb += beat.combine.eq(Combine.TAKE_B)
@@ -198,6 +206,22 @@ class ReduceUnit(wiring.Component):
         self._notice_ends(m, sequencer)
         m.d.comb += self.moves.eq(takes | (self.result.valid & self.result.ready))
         return m
+
+    def _repeat(self, m: Module, results) -> None:
+        """Let results leave, the zeros of an empty accumulator as many beats as it has."""
+        repeated = Signal(range(ACCUMULATOR_BEATS))
+        is_last = Signal()
+        beat = results.payload.beat
+        m.d.comb += [
+            is_last.eq(repeated == results.payload.repeats),
+            self.result.valid.eq(results.valid),
+            self.result.payload.data.eq(beat.data),
+            self.result.payload.bytes.eq(Mux(is_last, beat.bytes, self.config.bus_bytes)),
+            self.result.payload.last.eq(beat.last & is_last),
+            results.ready.eq(self.result.ready & is_last),
+        ]
+        with m.If(self.result.valid & self.result.ready):
+            m.d.sync += repeated.eq(Mux(is_last, 0, repeated + 1))
 
     def _judge(self, m: Module) -> None:
         """Say whether the microcode may be run, a cycle after it was written."""

@@ -194,6 +194,14 @@ def test_no_cycle_is_lost(config, forwards, beats, scaled):
 
 
 @pytest.mark.verilator
+def test_an_empty_bag_takes_one_cycle():
+    case = bag_case(SMALL, [8, 0, 0, 9, 0] * 20, 64, seed=6)
+    outcome = run_reduce(case, SMALL, forwards=False)
+    _assert_model(outcome, case, SMALL)
+    assert outcome.row_cycles <= 20 * (17 * 16 + 3) + 2
+
+
+@pytest.mark.verilator
 @pytest.mark.parametrize(("config", "forwards"), UNITS)
 def test_short_rows_take_the_cycles_that_are_promised(config, forwards):
     dut = ReduceUnit(config=config, forwards=forwards)
