@@ -21,7 +21,7 @@ from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.device import Device
 
-__all__ = ["AcceleratedOperation"]
+__all__ = ["AcceleratedOperation", "forget_programs"]
 
 
 class AcceleratedOperation(torch.nn.Module):
@@ -142,6 +142,11 @@ def _program(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
         _programs[key] = build(module, spec, opt_level=opt_level, config=config)
     model = {"kind": spec.kind, **spec.model()}
     return replace(_programs[key], model=model, tables=tables)
+
+
+def forget_programs() -> None:
+    """Build the program of each operation anew from now on."""
+    _programs.clear()
 
 
 def _shape(node: torch.fx.Node) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ Examples
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -55,12 +56,15 @@ class Record:
     graphs : int
         Graphs that torch handed over. 0 after a call says that torch ran the model by itself, as
         it does without a word for models with sparse tensors.
+    seconds : float
+        What compiling took, without torch's own work: finding operations, programs, microcode.
     """
 
     operations: list[AcceleratedOperation] = field(default_factory=list[AcceleratedOperation])
     refusals: list[Refusal] = field(default_factory=list[Refusal])
     separate: list[Refusal] = field(default_factory=list[Refusal])
     graphs: int = 0
+    seconds: float = 0.0
 
     @property
     def calls(self) -> int:
@@ -119,7 +123,10 @@ def backend(
     device = _device(given)
 
     def compile_forward(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
-        return _boxed(_compile(graph, device, int(given.get("opt_level", 3)), record))
+        began = time.perf_counter()
+        compiled = _compile(graph, device, int(given.get("opt_level", 3)), record)
+        record.seconds += time.perf_counter() - began
+        return _boxed(compiled)
 
     def leave(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
         return _boxed(graph)
