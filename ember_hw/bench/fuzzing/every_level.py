@@ -31,14 +31,15 @@ from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import open_device
 from ember_hw.host.reference import bit_equal
 
-#: Room for every op class, and as little of everything else as still runs it.
+#: Room for every op class, and as little of everything else as still runs it. Tests that simulate
+#: programs of several classes share its model.
 UNIT = AcceleratorConfig.preset("tiny").with_changes(
     name="classes",
-    **{
-        part: getattr(AcceleratorConfig.preset("large"), part)
-        for part in ("traversal_units", "streams_per_unit", "row_entries", "exports")
-    },
-    bundle_scalars=AcceleratorConfig.preset("large").bundle_scalars,
+    traversal_units=4,
+    streams_per_unit=4,
+    row_entries=6,
+    exports=10,
+    bundle_scalars=8,
 )
 #: What every run is made on; the simulated unit comes last, where it is wanted.
 INTERPRETERS = {

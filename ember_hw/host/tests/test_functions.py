@@ -11,26 +11,18 @@ from functools import cache
 import numpy as np
 import pytest
 
+from ember_hw.bench.fuzzing.every_level import UNIT
 from ember_hw.compiler import compile_function
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.compiler.program import Program
 from ember_hw.compiler.tests.kernels import KERNELS, Kernel
-from ember_hw.config import AcceleratorConfig
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.reference import bit_equal
 
-#: What the kernels need, and little else.
-WIDE = AcceleratorConfig.preset("tiny").with_changes(
-    name="wide",
-    traversal_units=4,
-    streams_per_unit=4,
-    row_entries=3,
-    exports=8,
-    bundle_scalars=6,
-)
-TINY = AcceleratorConfig.preset("tiny")
+#: Tests of the op classes simulate the same unit.
+WIDE = UNIT
 COLUMNS = (1, 7)
 
 

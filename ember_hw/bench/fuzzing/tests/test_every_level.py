@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from ember_hw.bench.fuzzing import every_level
-from ember_hw.bench.fuzzing.every_level import UNIT, Comparison, EveryLevel
+from ember_hw.bench.fuzzing.every_level import Comparison, EveryLevel
 from ember_hw.compiler.frontend import import_module
-from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError, CheckError
 from ember_hw.host.bindings import embedding_bag
 
@@ -30,12 +29,6 @@ def levels():
 def bag():
     torch.manual_seed(0)
     return import_module(torch.nn.EmbeddingBag(5, 3, mode="sum"), CALLS[0])
-
-
-def test_unit_has_what_large_programs_need():
-    large = AcceleratorConfig.preset("large")
-    for part in ("traversal_units", "streams_per_unit", "row_entries", "exports", "bundle_scalars"):
-        assert getattr(UNIT, part) == getattr(large, part)
 
 
 def test_answers_are_counted(levels, bag):
