@@ -178,7 +178,7 @@ class FloatCombine(wiring.Component):
         )
         rounded = held("rounded", magnitude[1:])
         shift3 = held("shift3", shifts)
-        is_shifted3 = held("is_shifted3", ~has_carry & (shifts > 1))
+        is_shifted3 = held("is_shifted3", ~has_carry & shifts[1:].any())
         total3 = held("total3", total[:-1])
         exponent3 = held("exponent3", exponent2)
         is_zero = ~has_carry & (zeros == len(total) - 1)
