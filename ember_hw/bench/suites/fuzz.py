@@ -190,7 +190,7 @@ def _classes(job: Job) -> Iterator[Row]:
     job.watcher(f"fuzz: {CLASSES}, {calls} calls of each and real data sets")
 
     def on_call(account: classes.ClassAccount) -> None:
-        job.watcher.detail(f"{account.name}: {account.calls} calls")
+        job.watcher.detail(f"{account.name}: {account.agreeing} of {account.calls} calls agree")
 
     with EveryLevel(rtl=not job.quick) as levels:
         for account in classes.run_classes(

@@ -26,11 +26,11 @@ from ember_hw.bench.workloads import graphs
 
 #: Random calls of each class here.
 CALLS = {
-    "embedding_bag": 8,
+    "embedding_bag": 6,
     "embedding": 4,
     "spmm": 5,
-    "aggregation": 5,
-    "fusedmm": 5,
+    "aggregation": 4,
+    "fusedmm": 4,
     "block_attention": 1,
     "scores": 5,
 }
@@ -67,8 +67,8 @@ def test_every_level_gives_the_same_bits(levels: EveryLevel, draw: Draw) -> None
 @pytest.mark.timeout(900)  # builds the model
 @pytest.mark.parametrize(
     "model",
-    ["bag_weighted", "bag_max_padding", "embedding", "spmm", "scatter_mean", "fused_sigmoid",
-     "block_attention", "transe_1", "complex"],
+    ["bag_max_padding", "embedding", "spmm", "fused_sigmoid", "block_attention", "transe_1",
+     "complex"],
 )  # fmt: skip
 def test_simulated_unit_gives_the_same_bits(levels_and_unit: EveryLevel, model: str) -> None:
     found = attempt(Draw(model, 3, 6, 2), levels_and_unit)
