@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ember_hw.compiler.build import build
+from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.partition import roles_of_caller, spec_of
@@ -132,16 +133,22 @@ def _program(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
     The number of rows of a table is no part of a program: no function of the front end asks for it.
     Nothing of tables is part of one for many.
     """
-    module = emit_scf(spec)
     tables: dict[str, NDArray[np.float32]] = spec.tables()
     columns = tuple(
         (symbol, table.shape[1]) for symbol, table in tables.items() if spec.kind != "tables"
     )
-    key = str(module), columns, opt_level, config
+    key = _loops(spec), columns, opt_level, config
     if key not in _programs:
-        _programs[key] = build(module, spec, opt_level=opt_level, config=config)
+        _programs[key] = build(emit_scf(spec), spec, opt_level=opt_level, config=config)
     model = {"kind": spec.kind, **spec.model()}
     return replace(_programs[key], model=model, tables=tables)
+
+
+def _loops(spec: Any) -> object:
+    """Return what tells the loops of an operation from others; for bags without writing them."""
+    if isinstance(spec, EmbeddingBagSpec):
+        return spec.mode, spec.index_dtype.name, spec.weights_name is not None
+    return str(emit_scf(spec))
 
 
 def forget_programs() -> None:
