@@ -136,20 +136,20 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
             "pitch": np.array([4 * region.pitch for region in own], np.int64),
         }
 
-    def finish(outputs: Mapping[str, NDArray[Any]]) -> list[Any]:
+    def finish(outputs: Mapping[str, NDArray[Any]]) -> tuple[Any, ...]:
         out = outputs["out"]
         results: list[Any] = []
         for number, (bag, lookup) in enumerate(zip(bags, lookups, strict=True)):
             rows = out[number * most : number * most + lookup.num_bags, : bag["embedding_dim"]]
             results.append(np.ascontiguousarray(rows))
         if not as_torch:
-            return results
+            return tuple(results)
         import torch
 
-        return [
+        return tuple(
             torch.from_numpy(rows)  # pyright: ignore[reportUnknownMemberType]
             for rows in results
-        ]
+        )
 
     rows: dict[str, list[NDArray[Any]]] = {}
     for bag, lookup in zip(bags, lookups, strict=True):
@@ -168,12 +168,10 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     )
 
 
-def reference(program: Program, inputs: Any) -> list[NDArray[np.float32]]:
-    """Return the pooled rows, pooled in NumPy in the program's order."""
-    return [
-        exact(program.tables[bag["table"]], lookup, bag["mode"])
-        for bag, lookup in zip(_bags(program), lookup_requests(program, inputs), strict=True)
-    ]
+def reference(program: Program, inputs: Any) -> tuple[NDArray[np.float32], ...]:
+    """Return the pooled rows of each bag, pooled in NumPy in the program's order."""
+    pairs = zip(_bags(program), lookup_requests(program, inputs), strict=True)
+    return tuple(exact(program.tables[bag["table"]], lookup, bag["mode"]) for bag, lookup in pairs)
 
 
 def _bags(program: Program) -> list[dict[str, Any]]:
