@@ -112,7 +112,7 @@ class RowScale(wiring.Component):
         # Second register: it can turn by a lane, the product of its lowest number coming in above.
         second_valid, second_scaled = Signal(), Signal()
         second = Signal(held_layout)
-        is_slow = Signal(lanes)
+        is_slow = Signal()
         kinds = Signal(data.ArrayLayout(_KIND, lanes))  # of the numbers before they turn
         turns = Signal()
         m.submodules.full = full = FloatMultiply()
@@ -128,14 +128,14 @@ class RowScale(wiring.Component):
                 second.weight.eq(first.weight),
                 second.control.eq(first.control),
             ]
+            low = Signal(lanes)  # products that may be denormals
+            m.d.sync += is_slow.eq(first_valid & first_scaled & low.any())
             for lane in range(lanes):
                 number = Unpacked(FLOAT32, first.numbers.word_select(lane, _BITS))
                 exponent = number.magnitude[FLOAT32.fraction_bits :]
                 is_zero = ~number.magnitude.any()
+                m.d.comb += low[lane].eq(~is_zero & (exponent < least_exponent))
                 m.d.sync += [
-                    is_slow[lane].eq(
-                        first_valid & first_scaled & ~is_zero & (exponent < least_exponent)
-                    ),
                     kinds[lane].is_nan.eq(number.is_nan),
                     kinds[lane].is_infinite.eq(number.is_infinite),
                     kinds[lane].is_zero.eq(is_zero),
@@ -145,7 +145,7 @@ class RowScale(wiring.Component):
         turn = Signal(range(last_turn + 1))
         turned = Signal()  # all the way: the numbers are products
         m.d.comb += [
-            turns.eq(is_slow.any() & ~turned),
+            turns.eq(is_slow & ~turned),
             freeze.eq(turns),
             self.room.eq(~freeze),
         ]
@@ -156,7 +156,7 @@ class RowScale(wiring.Component):
         # The lanes.
         product = Signal(_BITS * lanes)
         enters = Signal()
-        m.d.comb += enters.eq(second_valid & second_scaled & ~is_slow.any())
+        m.d.comb += enters.eq(second_valid & second_scaled & ~is_slow)
         cycles = self._multiply(m, second, kinds, product)
         valids, controls = delay(m, "product", enters, second.control, cycles)
         early = cycles - 2  # a cycle before the product
