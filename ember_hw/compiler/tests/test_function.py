@@ -1,3 +1,4 @@
+# pyright: basic
 """`compile_function`: what is read off a function, and what is refused."""
 
 from __future__ import annotations

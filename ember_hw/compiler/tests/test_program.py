@@ -17,7 +17,8 @@ UNIT = {"unit0": {"enable": 1, "step": 1}}
 
 
 def nest(**changes: Any) -> Nest:
-    return Nest(**({"name": "p", "microcode": Microcode(CONFIG, UNIT)} | changes))
+    fields: dict[str, Any] = {"name": "p", "microcode": Microcode(CONFIG, UNIT)}
+    return Nest(**(fields | changes))
 
 
 def program(**changes: Any) -> Program:

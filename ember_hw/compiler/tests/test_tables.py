@@ -1,3 +1,4 @@
+# pyright: basic
 """Tables of different shapes in one program: every level agrees, each table's rows are checked."""
 
 from __future__ import annotations

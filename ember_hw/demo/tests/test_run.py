@@ -67,7 +67,7 @@ class Notes:
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.details: list[str] = []
-        self.last: tuple[int, int, int | None] | None = None
+        self.last: tuple[int, int | None, int | None] | None = None
 
     def __call__(self, text: str) -> None:
         self.steps.append(text)

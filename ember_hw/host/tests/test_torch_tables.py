@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -122,7 +123,8 @@ class Shared(nn.Module):
 
 def test_shared_table_is_placed_once_and_its_changes_are_seen(device):
     model, record = Shared(), Record()
-    fast = torch.compile(model, backend=backend, options={"device": device, "record": record})
+    options: Any = {"device": device, "record": record}
+    fast = torch.compile(model, backend=backend, options=options)
     others = INDICES.flip(1)
     with torch.no_grad():
         for table in (None, model.user.weight, model.item.weight):
@@ -180,11 +182,17 @@ def test_long_rows_are_left_out_with_the_name_of_the_table(device):
     )
 
 
+def _gradient(parameter: nn.Parameter) -> torch.Tensor:
+    assert parameter.grad is not None
+    return parameter.grad.clone()
+
+
 def test_bags_in_training_are_left_to_torch_with_the_reasons(device):
     model, record = Shared(), Record()
-    fast = torch.compile(model, backend=backend, options={"device": device, "record": record})
+    options: Any = {"device": device, "record": record}
+    fast = torch.compile(model, backend=backend, options=options)
     fast(INDICES, INDICES).sum().backward()
-    found = [parameter.grad.clone() for parameter in model.parameters()]
+    found = [_gradient(parameter) for parameter in model.parameters()]
     model.zero_grad()
     model(INDICES, INDICES).sum().backward()
     for one, parameter in zip(found, model.parameters(), strict=True):

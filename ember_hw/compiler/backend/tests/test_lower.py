@@ -1,3 +1,4 @@
+# pyright: basic
 """Every kernel at every level: dlc, access-unit text and microcode agree with scf bit for bit."""
 
 from __future__ import annotations

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import nn
 from torch._dynamo.backends.common import aot_autograd
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.frontend import Findings, Operation, find_operations, import_module
@@ -39,7 +40,10 @@ def run_at_scf(spec: Any, inputs: Any) -> Any:
         for symbol, output in request.outputs.items()
     }
     given = {**program.tables, **request.arrays, **request.scalars, **outputs}
-    symbols = [attribute.data for attribute in function.attributes["ember.args"].data]
+    symbols = [
+        attribute.data
+        for attribute in cast("ArrayAttr[StringAttr]", function.attributes["ember.args"])
+    ]
     interpret(module, function.sym_name.data, [given[symbol] for symbol in symbols])
     result = request.finish(outputs)
     expected = binding.reference(program, inputs)

@@ -95,7 +95,7 @@ def test_report_has_the_hardware_s_counters(device: Device) -> None:
 
 
 def test_progress_tells_of_lookups_and_cycles(device: Device) -> None:
-    told: list[tuple[int, int, int | None]] = []
+    told: list[tuple[int, int | None, int | None]] = []
     many = np.arange(20_000) % 10
     device.run(
         bag_program(TABLE, config=CONFIG),

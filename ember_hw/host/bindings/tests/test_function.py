@@ -1,3 +1,4 @@
+# pyright: basic
 from __future__ import annotations
 
 import re
