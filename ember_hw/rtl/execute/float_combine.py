@@ -178,7 +178,8 @@ class FloatCombine(wiring.Component):
         )
         rounded = held("rounded", magnitude[1:])
         shift3 = held("shift3", shifts)
-        is_shifted3 = held("is_shifted3", ~has_carry & shifts[1:].any())
+        # By more than 1, said without the count.
+        is_shifted3 = held("is_shifted3", ~total[-3:].any() & room[1:].any())
         total3 = held("total3", total[:-1])
         exponent3 = held("exponent3", exponent2)
         is_zero = ~has_carry & (zeros == len(total) - 1)
