@@ -88,6 +88,9 @@ class FaultCode(enum.IntEnum, shape=5):
     UNEXPECTED_ROW_LENGTH = 14
 
 
+#: Faults that only a unit with a reduce unit has.
+REDUCE_FAULTS = frozenset({FaultCode.ILLEGAL_REDUCE_MICROCODE, FaultCode.UNEXPECTED_ROW_LENGTH})
+
 #: What each fault means, and what must hold instead.
 FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.NONE: "no fault",

@@ -29,7 +29,7 @@ from ember_hw.bench.fuzzing.nests import NestAccount, run_nests
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.config import AcceleratorConfig
-from ember_hw.registers import FaultCode
+from ember_hw.registers import REDUCE_FAULTS, FaultCode
 
 #: What programs run on: the config, and how many units of it.
 TARGETS: dict[str, tuple[AcceleratorConfig, int]] = {
@@ -293,7 +293,7 @@ def _drawn(accounts: Mapping[str, Account], *, is_whole: bool) -> Row:
         config = TARGETS[name][0]
         missing += [f"{name}: {choice}" for choice in account.coverage.missing(config)]
         total += account.coverage.total(config)
-    codes = [code.name for code in FaultCode if code is not FaultCode.NONE]
+    codes = [code.name for code in FaultCode if code not in {FaultCode.NONE, *REDUCE_FAULTS}]
     missing += [name for name in codes if name not in faults]
     missing += [name for name in KINDS if name not in kinds]
     total += len(codes) + len(KINDS)
