@@ -14,6 +14,7 @@ from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
+from ember_hw.compiler.backend.element_types import check_row_elements
 from ember_hw.compiler.backend.extract_code import extract_code
 from ember_hw.compiler.backend.host_code import extract_scratch
 from ember_hw.compiler.backend.lower import lower
@@ -23,7 +24,6 @@ from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.program import Argument, JsonValue, Program
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.config import AcceleratorConfig
-from ember_hw.errors import UnsupportedError
 
 
 class Spec(Protocol):
@@ -116,7 +116,7 @@ def build(
     if check is not None:
         check.check_microcode(lowered.assemblies, module)
     for assembly in lowered.assemblies:
-        _check_row_elements(assembly, opt_level)
+        check_row_elements(assembly, opt_level)
     function = lowered.function
     au = "".join(f"{program!s}\n" for program in lowered.programs)
     scratch = extract_scratch(function)
@@ -136,17 +136,6 @@ def build(
         tables=tables,
         versions={name: version(name) for name in ("ember-hw", "numpy", "torch", "xdsl")},
     )
-
-
-def _check_row_elements(assembly: Assembly, opt_level: int) -> None:
-    """Refuse rows that the execute side can't read; elements may be of any type."""
-    for callback in assembly.callbacks:
-        for operand in callback.operands:
-            if operand.kind == "row" and operand.dtype != "f32":
-                raise UnsupportedError(
-                    f"elements of the rows of {operand.symbol!r} must be f32 at opt_level "
-                    f"{opt_level}, not {operand.dtype}; compile with opt_level=0"
-                )
 
 
 def _arguments(function: FuncOp) -> Iterator[Argument]:

@@ -32,7 +32,7 @@ from ember_hw.compiler.transforms.ir_facts import (
 from ember_hw.errors import CompileError
 
 #: Element types that the access unit and the execute side hold.
-_ELEMENTS = ("f32", "index", "i64", "i32", "i16", "i8")
+_ELEMENTS = ("f32", "f64", "index", "i64", "i32", "i16", "i8")
 
 
 @dataclass(frozen=True, eq=False)

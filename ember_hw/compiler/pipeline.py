@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _FLOAT32_BYTES = 4
+_FEWEST_LANES = 2
 
 
 class Step(NamedTuple):
@@ -131,9 +132,19 @@ def pipeline(
     return tuple(step for step in steps if opt_level >= step.opt_level)
 
 
-def vector_length_of(config: AcceleratorConfig) -> int:
-    """Return the lanes of a vector: one beat, as parts of rows begin on multiples of the bus."""
-    return config.bus_bytes // _FLOAT32_BYTES
+def vector_length_of(config: AcceleratorConfig, element_bytes: int = _FLOAT32_BYTES) -> int:
+    """Return the lanes of a vector: one beat, as parts of rows begin on multiples of the bus.
+
+    Where a beat holds one element they are two, in two beats.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives the bus.
+    element_bytes : int
+        Bytes of the narrowest element of a row; parts of wider ones take more beats.
+    """
+    return max(config.bus_bytes // element_bytes, _FEWEST_LANES)
 
 
 PASSES: dict[str, type[ModulePass]] = {

@@ -6,10 +6,20 @@ predicate behind them (`cmpi_slt`). An index has 64 bits here and wraps like an 
 
 from __future__ import annotations
 
-__all__ = ["FLOATS", "FLOAT_BINARY", "FLOAT_UNARY", "INTEGERS", "INTEGER_BINARY", "check_operation"]
+__all__ = [
+    "F32_ONLY",
+    "FLOATS",
+    "FLOAT_BINARY",
+    "FLOAT_UNARY",
+    "INTEGERS",
+    "INTEGER_BINARY",
+    "check_operation",
+]
 
 INTEGERS = ("index", "i1", "i8", "i16", "i32", "i64")
-FLOATS = ("f32",)
+FLOATS = ("f32", "f64")
+#: Operations that are defined on f32 alone.
+F32_ONLY = ("exp", "fma")
 
 FLOAT_UNARY = (
     "negf",
@@ -75,13 +85,14 @@ def check_operation(
 ) -> tuple[str, object] | None:
     """Return a rule that the types of an operation break and what was found; None if legal."""
     name, _, predicate = operation.partition("_")
+    is_float = result == "f32" or (result in FLOATS and operation not in F32_ONLY)
     match name:
         case _ if operation in FLOAT_UNARY:
-            expected = (result,) if result in FLOATS else None
+            expected = (result,) if is_float else None
         case _ if operation in FLOAT_BINARY:
-            expected = (result, result) if result in FLOATS else None
+            expected = (result, result) if is_float else None
         case "fma":
-            expected = (result,) * 3 if result in FLOATS else None
+            expected = (result,) * 3 if is_float else None
         case _ if operation in INTEGER_BINARY:
             is_legal = result in INTEGERS and (result != "i1" or operation in BITWISE)
             expected = (result, result) if is_legal else None

@@ -29,6 +29,8 @@ from ember_hw.errors import ProgramError
 __all__ = ["verify"]
 
 _SCALARS = (*INTEGERS, *FLOATS)
+#: Scalars that a bundle can hold.
+_POPPED = (*INTEGERS, "f32")
 
 
 def verify(code: ExecuteCode) -> dict[str, str]:
@@ -165,8 +167,9 @@ class _Verifier:
                     self.refuse("pop", "among the first statements of a case", statement.name)
                 if is_row(statement.type):
                     self.popped.add(statement.name)
-                elif statement.type not in _SCALARS:
-                    self.refuse(f"type of {statement.name!r}", "a scalar or a row", statement.type)
+                elif statement.type not in _POPPED:
+                    rule = "an integer, f32 or a row"
+                    self.refuse(f"type of {statement.name!r}", rule, statement.type)
                 self.define(statement.name, statement.type)
             case ReadRow():
                 row = self.use(statement.row)

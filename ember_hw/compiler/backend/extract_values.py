@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, llvm, math, memref
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float32Type,
+    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -27,8 +28,10 @@ from ember_hw.compiler.backend.execute_code import (
     Statement,
 )
 from ember_hw.compiler.backend.execute_operations import (
+    F32_ONLY,
     FLOAT_BINARY,
     FLOAT_UNARY,
+    FLOATS,
     INTEGER_BINARY,
     INTEGERS,
 )
@@ -66,6 +69,8 @@ def scalar_type(type_: Attribute) -> str | None:
             return name if name in INTEGERS else None
         case Float32Type():
             return "f32"
+        case Float64Type():
+            return "f64"
         case _:
             return None
 
@@ -112,7 +117,7 @@ def computation(op: Operation) -> tuple[str, str] | None:
             return f"cmpf_{arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}", type_
         case slcvec.CompareOp():
             element = cast("VectorType[Attribute]", op.lhs.type).element_type
-            kind = "cmpf" if isinstance(element, Float32Type) else "cmpi"
+            kind = "cmpf" if scalar_type(element) in FLOATS else "cmpi"
             return f"{kind}_{op.predicate.data}", type_
         case arith.SelectOp() | slcvec.SelectOp():
             return "select", type_
@@ -125,11 +130,13 @@ def computation(op: Operation) -> tuple[str, str] | None:
         case arith.FPToSIOp():
             return "fptosi", type_
         case math.FmaOp():
-            return "fma", type_
+            return ("fma", type_) if type_ == "f32" else None
         case _:
             dialect, _, name = op.name.partition(".")
             known = (*FLOAT_BINARY, *FLOAT_UNARY, *INTEGER_BINARY)
-            return (name, type_) if dialect in ("arith", "math") and name in known else None
+            is_known = dialect in ("arith", "math") and name in known
+            is_known = is_known and (type_ == "f32" or name not in F32_ONLY)
+            return (name, type_) if is_known else None
 
 
 class HostValues:
@@ -273,7 +280,7 @@ class HostValues:
 
 def _fit(type_: str, value: float) -> int | float:
     """Return a constant as execute code holds it: integers signed, i1 as 0 or 1."""
-    if type_ == "f32":
+    if type_ in FLOATS:
         return float(value)
     if type_ == "i1":
         return int(value) & 1

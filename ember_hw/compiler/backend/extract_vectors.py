@@ -18,6 +18,7 @@ from ember_hw.compiler.backend.execute_code import (
     Statement,
     Store,
 )
+from ember_hw.compiler.backend.execute_operations import FLOATS
 from ember_hw.compiler.backend.extract_values import computation, scalar_type
 from ember_hw.compiler.dialects import dlc, slcvec
 from ember_hw.compiler.transforms.ir_facts import NOALIAS, constant, host_value
@@ -226,7 +227,7 @@ class _Lane:
         kind, type_ = op.kind.data.value, scalar_type(op.result.type)
         if type_ is None:
             self.extraction.refuse(op, "an operation of execute code")
-        suffix = {"add": "f", "mul": "f"} if type_ == "f32" else {"add": "i", "mul": "i"}
+        suffix = {"add": "f", "mul": "f"} if type_ in FLOATS else {"add": "i", "mul": "i"}
         suffix |= {"and": "i", "or": "i", "xor": "i"}
         value = self.value(op, op.vector)
         name = self.extraction.names.new(op.result.name_hint or "v")

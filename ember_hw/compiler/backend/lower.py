@@ -15,6 +15,10 @@ from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.backend.allocate import allocate_all
 from ember_hw.compiler.backend.assemble import Assembly, assemble
+from ember_hw.compiler.backend.element_types import (
+    check_stream_elements,
+    narrowest_float_bytes,
+)
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.relays import add_relays
 from ember_hw.compiler.backend.sink_loads import sink_loads
@@ -87,8 +91,11 @@ def lower(
         would do and something else is missing then.
     CheckError
         A pass broke a rule of the IR.
+    UnsupportedError
+        As `check_stream_elements`.
     """
     source = module.clone()
+    lanes = vector_length_of(config, narrowest_float_bytes(module))
     errors: list[LimitError] = []
     for levels, recompute in _plans(opt_level, config, may_leave_loops):
         if errors:
@@ -97,13 +104,14 @@ def lower(
         result = run_pipeline(
             module,
             opt_level,
-            vector_length_of(config),
+            lanes,
             hardware=True,
             levels=levels,
             recompute=recompute,
             observe=observe,
         )
         (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+        check_stream_elements(function, opt_level, result.remarks)
         try:
             programs = _programs(function, config, sizes)
             if check is not None:

@@ -170,7 +170,7 @@ def element_bytes(element_type: Attribute) -> int:
     """Return the size in memory of an element type of `au`; `index` takes 8 bytes."""
     if isinstance(element_type, IntegerType):
         return cast(IntegerType[int], element_type).bitwidth // 8
-    return {"f16": 2, "bf16": 2, "f32": 4, "index": 8}[str(element_type)]
+    return {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "index": 8}[str(element_type)]
 
 
 def read_program(program: ProgramOp) -> AccessProgram:

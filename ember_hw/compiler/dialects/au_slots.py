@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
+    Float64Type,
     IndexType,
     IntegerType,
     UnitAttr,
@@ -29,7 +30,10 @@ ELEMENT_TYPES: tuple[Attribute, ...] = (
     BFloat16Type(),
     Float32Type(),
 )
-"""Element types of memory; `index` is stored as a 64-bit integer, integers are signed."""
+"""Element types of streams; `index` is stored as a 64-bit integer, integers are signed."""
+
+ROW_ELEMENT_TYPES: tuple[Attribute, ...] = (*ELEMENT_TYPES, Float64Type())
+"""Element types of rows; an f64 is no value of a unit, which has 32 bits."""
 
 _NAME = re.compile(r"([tsra])(0|[1-9][0-9]*)")
 
@@ -150,10 +154,10 @@ def verify_value(what: str, slot: SlotAttr | None) -> None:
         reject(what, "tN, sN, aN or an integer", slot.data)
 
 
-def verify_element(type_: Attribute) -> None:
-    """Raise unless memory can hold elements of the type."""
-    if type_ not in ELEMENT_TYPES:
-        reject("element type", f"one of {', '.join(str(known) for known in ELEMENT_TYPES)}", type_)
+def verify_element(type_: Attribute, legal: tuple[Attribute, ...] = ELEMENT_TYPES) -> None:
+    """Raise unless an element type is one of those that a stream, or a row, may have."""
+    if type_ not in legal:
+        reject("element type", f"one of {', '.join(str(known) for known in legal)}", type_)
 
 
 def flag_attr(present: bool) -> UnitAttr | None:

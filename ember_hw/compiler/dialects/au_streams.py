@@ -18,6 +18,7 @@ from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
 from ember_hw.compiler.dialects.au_slots import (
+    ROW_ELEMENT_TYPES,
     Slot,
     SlotAttr,
     SlotKind,
@@ -420,7 +421,7 @@ class RowOp(IRDLOperation):
             reject("clip of a row", "given with both ends or absent", "one end")
         if self.in_bytes is not None and (self.offset is not None or self.clip_from is not None):
             reject("row in bytes", "a whole row", "one with an offset or clip")
-        verify_element(self.element_type)
+        verify_element(self.element_type, ROW_ELEMENT_TYPES)
         verify_hint(self.nontemporal, self.keep)
 
     @override

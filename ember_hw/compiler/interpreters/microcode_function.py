@@ -205,7 +205,9 @@ class _Nest:
                 yield Queue.DATA, Entry(IndexType(), row[first : first + size], last)
 
 
-_SIZES = {"i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "index": 8}
+_SIZES = {"i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4} | dict.fromkeys(
+    ("i64", "index", "f64"), 8
+)
 
 
 def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:

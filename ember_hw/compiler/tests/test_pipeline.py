@@ -18,7 +18,13 @@ from ember_hw.compiler.backend.lower import lower
 from ember_hw.compiler.interpreters import Schedule, interpret
 from ember_hw.compiler.interpreters.au import run_au
 from ember_hw.compiler.ir_text import parse_module
-from ember_hw.compiler.pipeline import OPT_LEVELS, PASSES, pipeline, run_pipeline
+from ember_hw.compiler.pipeline import (
+    OPT_LEVELS,
+    PASSES,
+    pipeline,
+    run_pipeline,
+    vector_length_of,
+)
 from ember_hw.compiler.tests.kernels import (
     BB_PV,
     EB_MAX,
@@ -283,6 +289,21 @@ def test_what_was_offloaded_is_reported_and_why_not_the_rest() -> None:
     assert lines[-3].endswith("from %out: %out is written in the nest")
     assert lines[-2].endswith("%d: it holds no load that the access unit can do")
     assert result.remarks == ()
+
+
+def test_of_f64_the_access_unit_loads_rows_only() -> None:
+    result = run_pipeline(parse_module(SPMM.text.replace("f32", "f64")), 3, 4)
+    reasons = {d.subject: d.reason for d in result.decisions if d.op.startswith("'memref.load'")}
+    assert reasons["from %tab"] == ""
+    assert reasons["from %psw"] == "an f64 is wider than a value of the unit, and it is of no row"
+
+
+@pytest.mark.parametrize(("element_bytes", "lanes"), [(4, (2, 16)), (8, (2, 8))])
+def test_a_vector_is_a_beat_of_the_narrowest_element(
+    element_bytes: int, lanes: tuple[int, int]
+) -> None:
+    buses = [AcceleratorConfig(data_width_bits=bits) for bits in (64, 512)]
+    assert tuple(vector_length_of(config, element_bytes) for config in buses) == lanes
 
 
 REASONS = {

@@ -15,6 +15,8 @@ import pytest
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from ember_hw.bench.fuzzing.every_level import UNIT
+from ember_hw.compiler import compile_function
 from ember_hw.compiler.backend.allocate import allocate_all
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.interpreters.au import run_au
@@ -22,6 +24,8 @@ from ember_hw.compiler.ir_text import parse_module, rewrite_reference_text
 from ember_hw.compiler.pipeline import OPT_LEVELS, run_pipeline
 from ember_hw.compiler.transforms.check_dae import find_violations
 from ember_hw.compiler.transforms.ir_facts import NOALIAS
+from ember_hw.host.device import open_device
+from ember_hw.host.reference import bit_equal
 
 OWN = {
     file.stem: file.read_text("utf-8") for file in (Path(__file__).parent / "reference").iterdir()
@@ -79,6 +83,41 @@ def test_scf_with_a_struct_of_sizes_goes_to_the_access_unit() -> None:
     np.testing.assert_array_equal(arguments[-1], expected)
 
 
+def check_run(text: str, name: str) -> None:
+    """Run a bag sum of f64 as microcode, rows as vectors and whole, for the bits of scf."""
+    expected = bag_arguments()
+    interpret(parse_module(text), name, expected)
+    for opt_level in OPT_LEVELS[1:]:
+        program = compile_function(text, opt_level=opt_level, verify="every-pass")
+        for engine in ("c", "numpy"):
+            with open_device("interpreter", engine=engine) as device:
+                found = device.run(program, bag_arguments())
+                assert device.report.row_beats
+            assert found.dtype == np.float64
+            assert bit_equal(found, expected[-1])
+
+
+def check_simulated_run(text: str, name: str) -> None:
+    """Run it on the simulated unit."""
+    expected = bag_arguments()
+    interpret(parse_module(text), name, expected)
+    with open_device("verilator", config=UNIT, optimise=False) as device:
+        for opt_level in OPT_LEVELS[1:]:
+            program = compile_function(text, opt_level=opt_level, config=UNIT)
+            assert bit_equal(device.run(program, bag_arguments()), expected[-1])
+            assert device.report.cycles
+
+
+def test_scf_runs() -> None:
+    check_run(OWN["scf"], "bag")
+
+
+@pytest.mark.verilator
+@pytest.mark.timeout(900)  # builds the model
+def test_scf_runs_on_the_simulated_unit() -> None:
+    check_simulated_run(OWN["scf"], "bag")
+
+
 def test_without_the_attribute_an_output_may_be_the_table() -> None:
     with pytest.raises(
         Exception, match=r"^memref %off read by the access unit must be known not to"
@@ -105,7 +144,19 @@ def test_published_file_reads_and_prints_the_same(file: Path) -> None:
     assert str(parse_module(str(module))) == str(module)
 
 
+def published_scf() -> str:
+    (file,) = (file for file in FILES if file.name == "eb_scf.mlir")
+    return file.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not FILES, reason="EMBER_REF names no folder with the published files")
 def test_published_scf_goes_all_the_way() -> None:
-    (file,) = (file for file in FILES if file.name == "eb_scf.mlir")
-    check_bag(file.read_text(encoding="utf-8"), "sls_scf")
+    check_bag(published_scf(), "sls_scf")
+    check_run(published_scf(), "sls_scf")
+
+
+@pytest.mark.verilator
+@pytest.mark.timeout(900)  # builds the model
+@pytest.mark.skipif(not FILES, reason="EMBER_REF names no folder with the published files")
+def test_published_scf_runs_on_the_simulated_unit() -> None:
+    check_simulated_run(published_scf(), "sls_scf")

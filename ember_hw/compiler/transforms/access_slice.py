@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from xdsl.dialects import arith, func, math, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.builtin import Float64Type, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.dialects.stream_types import memref_type
@@ -74,8 +74,9 @@ class AccessSlice:
     The slice is closed under operands: host values, induction variables of offloaded loops, add,
     sub, mul, div on `index`, casts of integers to `index`, tables of two dimensions that a
     `memref.reinterpret_cast` of such values places in a memory of one, and loads of memrefs that
-    the nest doesn't write. A loop is offloaded if its bounds lie in the slice, its step is a
-    positive constant, and it holds a load of the slice at any depth.
+    the nest doesn't write. Of f64, which is wider than the unit's values, it loads rows only. A
+    loop is offloaded if its bounds lie in the slice, its step is a positive constant, and it holds
+    a load of the slice at any depth.
 
     Parameters
     ----------
@@ -221,6 +222,9 @@ class AccessSlice:
             return integer and self._in_slice(op.input)
         if not isinstance(op, memref.LoadOp):
             return False
+        if isinstance(op.res.type, Float64Type) and not self._is_row_element(op):
+            self.reasons[op] = "an f64 is wider than a value of the unit, and it is of no row"
+            return False
         if not self._in_slice(op.memref):
             self.reasons[op] = f"its memory {value_name(op.memref)} is a view made in the nest"
             return False
@@ -240,6 +244,16 @@ class AccessSlice:
                 self._alias = self._alias or (op, root, stored)
                 return False
         return True
+
+    def _is_row_element(self, load: memref.LoadOp) -> bool:
+        """Whether an innermost loop over a row, from its first element, loads it."""
+        loop = load.parent_op()
+        if not isinstance(loop, scf.ForOp) or load.indices[-1] is not loop.body.block.args[0]:
+            return False
+        is_view = isinstance(load.memref.owner, memref.ReinterpretCastOp)
+        is_whole = constant(loop.lb) == 0 and (is_view or not is_inside(loop.ub, self.root))
+        is_innermost = not any(isinstance(op, scf.ForOp) for op in loop.body.block.ops)
+        return is_whole and is_innermost and constant(loop.step) == 1
 
 
 def is_table(view: memref.ReinterpretCastOp) -> bool:

@@ -15,29 +15,34 @@ C_TYPES = {
     "i8": "int8_t",
     "i1": "bool",
     "f32": "float",
+    "f64": "double",
 }
 
-HELPERS = (
-    """
-/* Larger float: NaN if one is NaN, +0.0 of zeros of both signs. */
-static inline float ember_maximum(float a, float b)
+_LARGER_AND_SMALLER = """
+/* Larger TYPE: NaN if one is NaN, +0.0 of zeros of both signs. */
+static inline TYPE ember_maximum_TYPE(TYPE a, TYPE b)
 {
-    float larger = a > b ? a : b;
-    larger = a == 0.0f && b == 0.0f ? a + b : larger;
+    TYPE larger = a > b ? a : b;
+    larger = a == 0 && b == 0 ? a + b : larger;
     larger = a == a ? larger : a;
     return b == b ? larger : b;
 }
 
-static inline float ember_minimum(float a, float b) { return -ember_maximum(-a, -b); }
+static inline TYPE ember_minimum_TYPE(TYPE a, TYPE b) { return -ember_maximum_TYPE(-a, -b); }
 
 /* Likewise, but the other one if one is NaN. */
-static inline float ember_maxnum(float a, float b)
+static inline TYPE ember_maxnum_TYPE(TYPE a, TYPE b)
 {
-    return b != b ? a : a != a ? b : ember_maximum(a, b);
+    return b != b ? a : a != a ? b : ember_maximum_TYPE(a, b);
 }
 
-static inline float ember_minnum(float a, float b) { return -ember_maxnum(-a, -b); }
+static inline TYPE ember_minnum_TYPE(TYPE a, TYPE b) { return -ember_maxnum_TYPE(-a, -b); }
+"""
 
+HELPERS = (
+    _LARGER_AND_SMALLER.replace("TYPE", "float")
+    + _LARGER_AND_SMALLER.replace("TYPE", "double")
+    + """
 /* Quotient rounded to zero; -1 is apart, as INT64_MIN / -1 overflows. */
 static inline int64_t ember_divide(int64_t a, int64_t b) { return b == -1 ? -a : a / b; }
 
@@ -87,24 +92,24 @@ _INFIX = {
     "xori": "^",
 }
 _CALLS = {
-    "absf": "fabsf",
-    "ceil": "ceilf",
-    "floor": "floorf",
-    "trunc": "truncf",
-    "roundeven": "rintf",
-    "sqrt": "sqrtf",
     "exp": "ember_exp",
     "fma": "fmaf",
-    "copysign": "copysignf",
-    "maximumf": "ember_maximum",
-    "minimumf": "ember_minimum",
-    "maxnumf": "ember_maxnum",
-    "minnumf": "ember_minnum",
     "divsi": "ember_divide",
     "remsi": "ember_remainder",
     "floordivsi": "ember_floor_divide",
     "ceildivsi": "ember_ceil_divide",
 }
+#: Functions of C on f64; those on f32 have an f behind their names.
+_MATH = {
+    "absf": "fabs",
+    "ceil": "ceil",
+    "floor": "floor",
+    "trunc": "trunc",
+    "roundeven": "rint",
+    "sqrt": "sqrt",
+    "copysign": "copysign",
+}
+_LARGER = ("maximumf", "minimumf", "maxnumf", "minnumf")
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _FLOAT_COMPARE = {
     "false": "false",
@@ -144,7 +149,7 @@ def expression(operation: str, type_: str, operands: list[str], source: str) -> 
         case "negf":
             return f"-{operands[0]}"
         case "rsqrt":
-            return f"1.0f / sqrtf({operands[0]})"
+            return f"1 / {_math('sqrt', type_)}({operands[0]})"
         case "select":
             return "{} ? {} : {}".format(*operands)
         case "maxsi":
@@ -156,15 +161,24 @@ def expression(operation: str, type_: str, operands: list[str], source: str) -> 
         case "cmpi":
             return _compare_integers(predicate, operands, source)
         case "sitofp":
-            return f"(float){'-' if source == 'i1' else ''}{operands[0]}"
+            return f"({C_TYPES[type_]}){'-' if source == 'i1' else ''}{operands[0]}"
         case "fptosi" | "convert" | "extui":
             return _convert(name, type_, operands[0], source)
         case _ if name in _INFIX:
             text = f"{operands[0]} {_INFIX[name]} {operands[1]}"
             return f"({C_TYPES[type_]})({text})" if is_narrow else text
+        case _ if name in _MATH:
+            return f"{_math(name, type_)}({', '.join(operands)})"
+        case _ if name in _LARGER:
+            return f"ember_{name.removesuffix('f')}_{C_TYPES[type_]}({', '.join(operands)})"
         case _:
             text = f"{_CALLS[name]}({', '.join(operands)})"
             return f"({C_TYPES[type_]}){text}" if is_narrow else text
+
+
+def _math(name: str, type_: str) -> str:
+    """Return the function of C that is an operation on a type of float."""
+    return _MATH[name] + ("f" if type_ == "f32" else "")
 
 
 def _compare_integers(predicate: str, operands: list[str], source: str) -> str:
@@ -201,5 +215,6 @@ def literal(type_: str, value: float) -> str:
         return "NAN"
     if value in (float("inf"), float("-inf")):
         return "INFINITY" if value > 0 else "(-INFINITY)"
-    text = f"{value!r}f"  # exact: the shortest text of the f64 is nearest to this f32, too
+    # Exact as f32, too: the shortest text of the f64 is nearest to it.
+    text = f"{value!r}{'f' if type_ == 'f32' else ''}"
     return f"({text})" if text.startswith("-") else text

@@ -77,7 +77,7 @@ def _limit(
         return np.int64(arrays[bound.name].shape[bound.dimension])
     assert rows is not None
     numbers = np.asarray(frame[bound.name])
-    lengths = rows.lengths(numbers.reshape(-1))
+    lengths = rows.named(bound.name).lengths(numbers.reshape(-1))
     return lengths[:, None] if np.ndim(index) == 2 else lengths
 
 

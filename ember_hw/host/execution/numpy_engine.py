@@ -94,7 +94,7 @@ class NumpyEngine:
         values = BatchValues(
             self._plan, batch, tokens, self._shared, self._arrays, self._now, self._types
         )
-        self._runner.rows = Rows(batch, self._kept)
+        self._runner.rows = Rows(batch, self._kept, self._code.types)
         segments = self._make_cells(values)
         groups = self._groups(values, segments)
         failure = self._run_groups(values, segments, groups)
@@ -222,7 +222,7 @@ class NumpyEngine:
             elif not is_row(type_):
                 self._now[variable] = values.last(variable)
             elif (last := int(values.last(variable))) >= 0:
-                kept[variable] = rows.copy(last)
+                kept[variable] = rows.typed(type_).copy(last)
         self._kept = {**self._kept, **kept}
 
     def _run_all(self, frame: Frame, statements: Sequence[Any]) -> None:

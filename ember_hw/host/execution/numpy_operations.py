@@ -23,6 +23,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
     "i1": np.dtype(np.bool_),
     "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
 }
 
 
@@ -172,7 +173,7 @@ def compute(operation: str, type_: str, operands: Sequence[Values]) -> Values:
                 (value,) = operands
                 if value.dtype == np.bool_:
                     value = -value.astype(np.int64)
-                return value.astype(np.float32)
+                return value.astype(DTYPES[type_])
             case "fptosi":
                 return _to_integer(type_, operands[0].astype(np.int64))
             case _ if name in _FLOAT_UNARY:

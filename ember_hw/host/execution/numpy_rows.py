@@ -8,25 +8,67 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.backend.execute_code import row_element
+from ember_hw.host.execution.numpy_operations import DTYPES
 from ember_hw.host.execution.queues import Batch
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "RowsOfType"]
 
 
 class Rows:
-    """Elements of rows by the row's number; -1 - v is the row that variable v has kept.
+    """Rows by number, of each element type; -1 - v is the row that variable v has kept.
 
     Parameters
     ----------
     batch : Batch
         Its rows.
-    kept : mapping of int to float32 (n,)
-        Rows that variables hold from before, by variable.
+    kept : mapping of int to array (n,)
+        Rows that variables hold from before, by variable; each of its variable's dtype.
+    types : mapping of str to str
+        Type of each name of the code.
     """
 
-    def __init__(self, batch: Batch, kept: Mapping[int, NDArray[Any]]) -> None:
+    def __init__(
+        self, batch: Batch, kept: Mapping[int, NDArray[Any]], types: Mapping[str, str]
+    ) -> None:
+        self._batch, self._kept, self._types = batch, kept, types
+        self._typed: dict[str, RowsOfType] = {}
+
+    def named(self, name: str) -> RowsOfType:
+        """Return the rows with elements as those of a name of the code."""
+        return self.typed(self._types[name])
+
+    def typed(self, type_: str) -> RowsOfType:
+        """Return the rows as those of a type, ``row<f32>``."""
+        if type_ not in self._typed:
+            dtype = DTYPES[row_element(type_)]
+            self._typed[type_] = RowsOfType(self._batch, self._kept, dtype)
+        return self._typed[type_]
+
+    def is_set(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each number is a row."""
+        missing = [-1 - v for v in set((-1 - numbers[numbers < 0]).tolist()) if v not in self._kept]
+        return ~np.isin(numbers, missing)
+
+
+class RowsOfType:
+    """Elements of rows by the row's number.
+
+    Parameters
+    ----------
+    batch : Batch
+        Its rows.
+    kept : mapping of int to array (n,)
+        As in `Rows`.
+    dtype : dtype
+        Of the elements; asked for are rows of this dtype only.
+    """
+
+    def __init__(
+        self, batch: Batch, kept: Mapping[int, NDArray[Any]], dtype: np.dtype[Any]
+    ) -> None:
         self._kept = kept
-        self._flat: NDArray[Any] = batch.beats.reshape(-1).view(np.float32)
+        self._flat: NDArray[Any] = batch.beats.reshape(-1).view(dtype)
         size = self._flat.itemsize
         self._starts, self._lengths = batch.starts // size, batch.sizes // size
         self._places: dict[int, int] = {}
@@ -40,11 +82,6 @@ class Rows:
         """Return the elements of each row; 0 of a kept row that was never set."""
         places = self._locate(numbers)
         return self._lengths[places]
-
-    def is_set(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether each number is a row."""
-        missing = [-1 - v for v in set((-1 - numbers[numbers < 0]).tolist()) if v not in self._kept]
-        return ~np.isin(numbers, missing)
 
     def elements(self, numbers: NDArray[np.int64], indices: Any) -> NDArray[Any]:
         """Return an element, or an array of elements a row: indices that broadcast to (M, ..)."""

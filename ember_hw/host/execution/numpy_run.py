@@ -120,7 +120,8 @@ class Runner:
             case ReadRow():
                 assert self.rows is not None
                 numbers = frame.each(frame[statement.row])
-                frame[statement.name] = self.rows.elements(numbers, frame[statement.index])
+                rows = self.rows.named(statement.row)
+                frame[statement.name] = rows.elements(numbers, frame[statement.index])
             case GetVariable():
                 found = frame[f"#{id(statement)}"]  # its cell, or the value itself
                 cells = self.cells.get(statement.number)
@@ -263,10 +264,11 @@ class Runner:
                 case ReadRow():
                     assert self.rows is not None
                     numbers = frame.each(frame[statement.row])
+                    rows = self.rows.named(statement.row)
                     lanes[statement.name] = (
-                        self.rows.block(numbers, lower, count, step)
+                        rows.block(numbers, lower, count, step)
                         if statement.index == loop.index
-                        else self.rows.elements(numbers, lanes[statement.index])
+                        else rows.elements(numbers, lanes[statement.index])
                     )
                 case Store():
                     self._store_lanes(lanes, statement, count, step)

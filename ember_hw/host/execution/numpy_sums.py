@@ -28,9 +28,9 @@ _CALLS_AT_A_TIME = 4096
 
 def accumulate_in_order(
     operation: str,
-    totals: NDArray[np.float32],
+    totals: NDArray[Any],
     cells: NDArray[np.int64],
-    values: NDArray[np.float32],
+    values: NDArray[Any],
 ) -> None:
     """Do `totals[cells[i]] = operation(totals[cells[i]], values[i])` for i = 0, 1, ..
 
@@ -41,11 +41,11 @@ def accumulate_in_order(
     ----------
     operation : str
         One of `ACCUMULATIONS`.
-    totals : float32 (C, n)
+    totals : float32 or float64 (C, n)
         Changed in place.
     cells : int64 (M,)
         Rows of `totals`. No copy is made to sort them where they never decrease.
-    values : float32 (M, n)
+    values : of the same dtype (M, n)
         What is accumulated.
 
     Examples
@@ -93,7 +93,7 @@ def accumulate_in_order(
     totals[targets] = partial
 
 
-def _halve(combine: Any, values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _halve(combine: Any, values: NDArray[Any]) -> NDArray[Any]:
     """Return all values combined, in any order."""
     while len(values) > 1:
         half = len(values) // 2

@@ -31,9 +31,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
     "i1": np.dtype(np.bool_),
     "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
 }
 #: Row dtypes of operands by element type of the row that the code pops.
-_ROW_DTYPES = {"f32": ("f32",)}
+_ROW_DTYPES = {"f32": ("f32",), "f64": ("f64",)}
 _INTEGER_DTYPES = ("index", "i8", "i16", "i32", "i64")
 
 

@@ -175,7 +175,10 @@ IN_CASE = "(case 1 of execute code)"
             (GetVariable("v", 2), Pop("b", "index")),
             f"pop must be among the first statements of a case, not 'b' {IN_CASE}",
         ),
-        ((Pop("v", "f8"),), f"type of 'v' must be a scalar or a row, not 'f8' {IN_CASE}"),
+        (
+            (Pop("v", "f64"),),
+            f"type of 'v' must be an integer, f32 or a row, not 'f64' {IN_CASE}",
+        ),
         ((ReadRow("v", "f0", "c0"),), f"type of 'f0' must be a row, not 'f32' {IN_CASE}"),
         ((GetVariable("v", 9),), f"variable must be a declared one, not 9 {IN_CASE}"),
         (

@@ -430,6 +430,16 @@ au.program @p target "small" {
 // -----
 
 au.program @p target "small" {
+  au.arg a0 "tab" : memref<?x?xf128>
+  au.arg a1 "D" : index
+  au.tu t0 = 0 to a1 step 1
+  au.row r0 on t0 = a0[t0 * a1] len a1 : f128
+}
+// CHECK: error: 'au.row' ({{.*}}): element type must be one of i8, i16, i32, i64, index, f16, bf16, f32, f64, not f128
+
+// -----
+
+au.program @p target "small" {
   au.arg a0 "off" : memref<?xindex>
   au.arg a1 "tab" : memref<?x?xf32>
   au.arg a2 "D" : index

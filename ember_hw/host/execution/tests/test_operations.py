@@ -22,6 +22,7 @@ from ember_hw.compiler.backend.execute_code import (
     Store,
 )
 from ember_hw.compiler.backend.execute_operations import (
+    F32_ONLY,
     FLOAT_BINARY,
     FLOAT_PREDICATES,
     FLOAT_UNARY,
@@ -119,26 +120,29 @@ def interpreted(operation: str, result: str, source: str, values: tuple[Any, ...
     module = parse_module(
         f"func.func @f({parameters}) -> {result} {{ %r = {text}  func.return %r : {result} }}"
     )
-    arguments = [DTYPES[source].type(v) if source == "f32" else v for v in values]
+    arguments = [DTYPES[source].type(v) if source in ("f32", "f64") else v for v in values]
     with np.errstate(all="ignore"):
         (found,) = interpret(module, "f", arguments).results
     return found
 
 
-def test_float_operations() -> None:
-    operations = [(name, "f32", 1) for name in FLOAT_UNARY]
-    operations += [(name, "f32", 2) for name in FLOAT_BINARY]
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_float_operations(source: str) -> None:
+    operations = [(name, source, 1) for name in FLOAT_UNARY]
+    operations += [(name, source, 2) for name in FLOAT_BINARY]
     operations += [(f"cmpf_{predicate}", "i1", 2) for predicate in FLOAT_PREDICATES]
-    operations += [("fma", "f32", 3), ("select", "f32", 3)]
+    operations += [("fma", source, 3), ("select", source, 3)]
+    if source != "f32":
+        operations = [item for item in operations if item[0] not in F32_ONLY]
     values = [(a, b, FLOATS[(i * 7) % 10]) for i, (a, b) in enumerate(product(FLOATS, FLOATS))]
-    check(operations, "f32", values)
+    check(operations, source, values)
 
 
 @pytest.mark.parametrize("source", INTEGERS)
 def test_integer_operations(source: str) -> None:
     operations = [(name, source, 2) for name in INTEGER_BINARY]
     operations += [(f"cmpi_{predicate}", "i1", 2) for predicate in INTEGER_PREDICATES]
-    operations += [("sitofp", "f32", 1), ("select", source, 3)]
+    operations += [("sitofp", "f32", 1), ("sitofp", "f64", 1), ("select", source, 3)]
     wider = [t for t in INTEGERS if DTYPES[t].itemsize > DTYPES[source].itemsize]
     narrower = [t for t in INTEGERS if DTYPES[t].itemsize < DTYPES[source].itemsize]
     operations += [("convert", t, 1) for t in (*wider, *narrower)]
@@ -147,6 +151,7 @@ def test_integer_operations(source: str) -> None:
     check(operations, source, values)
 
 
-def test_floats_become_integers() -> None:
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_floats_become_integers(source: str) -> None:
     values = [(a, a, a) for a in (0.0, -0.5, 1.9, -2.9, 300.0, -3e9, 2.0**40)]
-    check([("fptosi", t, 1) for t in INTEGERS], "f32", values)
+    check([("fptosi", t, 1) for t in INTEGERS], source, values)
