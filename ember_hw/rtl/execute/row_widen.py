@@ -98,4 +98,5 @@ class RowWiden(wiring.Component):
             small.magnitude.any().replicate(FLOAT32.exponent_bits)
         )
         below = FLOAT32.fraction_bits - FLOAT16.fraction_bits
-        return Cat(Const(0, below), fraction, exponent[: FLOAT32.exponent_bits], small.sign)
+        fields = (Const(0, below), fraction, exponent[: FLOAT32.exponent_bits], small.sign)
+        return Value.cast(Cat(*fields))

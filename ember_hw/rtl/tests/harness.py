@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from amaranth.hdl import Elaboratable, Shape, Value
@@ -49,7 +50,7 @@ def refuses(message: str) -> Iterator[None]:
             refused._MustUse__used = True
 
 
-def unpack(shape, bits: int):
+def unpack(shape, bits: int) -> Any:
     """Return bits as what their layout says: dicts, lists and integers."""
     if isinstance(shape, data.StructLayout):
         return {

@@ -1,3 +1,4 @@
+# pyright: basic
 """The reduce unit's model against sums by hand; the unit itself is held against the model."""
 
 from __future__ import annotations
