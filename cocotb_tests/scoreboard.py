@@ -81,10 +81,26 @@ def check_pooled(launch: Launch, seen: Seen, expected: NDArray[np.float32]) -> N
     """Run the execute side on what the queues delivered; compare the pooled rows bit for bit."""
     assert launch.nest is not None, "a launch of a program"
     pooled = np.zeros_like(expected)
-    side = ExecuteSide(launch.nest, {POOLED: pooled}, {}, microcode=launch.microcode)
+    arrays = {**_tables(launch, expected.shape[1]), POOLED: pooled}
+    side = ExecuteSide(launch.nest, arrays, {}, microcode=launch.microcode)
     side.consume(as_chunk(seen, launch.microcode.config))
     side.finish()
     assert bit_equal(pooled, expected), f"pooled rows must be\n{expected}\nnot\n{pooled}"
+
+
+def _tables(launch: Launch, columns: int) -> dict[str, NDArray[np.float32]]:
+    """Return the tables that the execute side knows of; it may ask for their extents."""
+    code = launch.nest and launch.nest.code
+    known = {memory.symbol for memory in code.memories} if code else set()
+    return {
+        region.symbol: np.ascontiguousarray(
+            region.data[: region.num_bytes]
+            .view(np.float32)
+            .reshape(region.rows, region.pitch)[:, :columns]
+        )
+        for region in launch.regions
+        if region.symbol in known
+    }
 
 
 def check_counters(plan: Plan, seen: Seen, counters: Sequence[int]) -> None:
