@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 from amaranth.back import verilog
@@ -20,8 +16,7 @@ from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
 from ember_hw.rtl.execute.float_convert import FloatFromInteger, FloatNarrow, FloatWiden
 from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FloatFormat
 from ember_hw.rtl.execute.float_multiply import FloatMultiply
-from ember_hw.sim.cache import build_once, cache_folder
-from ember_hw.sim.verilator import find_verilator
+from ember_hw.rtl.execute.tests.verilated import verilated
 
 COMBINES = {
     "add": Combine.SUM,
@@ -91,39 +86,18 @@ extern "C" void run(const uint32_t* a, const uint32_t* b, uint32_t* out, size_t 
 """
 
 
-def _library(text: str, outputs: Iterable[str]) -> Path:
-    verilator = find_verilator()
+def _library(text: str, outputs: Iterable[str]) -> ctypes.CDLL:
     stores = "".join(
         f"out[{number} * cycles + i] = top.{name}; " for number, name in enumerate(outputs)
     )
-    harness = _HARNESS.replace("STORE", stores)
-
-    def build(draft: Path) -> None:
-        (draft / "top.v").write_text(text)
-        (draft / "harness.cpp").write_text(harness)
-        environment = {**os.environ, "VERILATOR_ROOT": str(verilator.root)}
-        command = [
-            *(str(verilator.path), "--cc", "--top-module", "top", "--prefix", "Vtop", "-O3"),
-            *("-Wno-fatal", "-Mdir", "objects", "top.v"),
-        ]
-        subprocess.run(command, cwd=draft, env=environment, check=True, capture_output=True)
-        include = verilator.root / "include"
-        sources = [*map(str, (draft / "objects").glob("*.cpp")), str(include / "verilated.cpp")]
-        sources.append(str(include / "verilated_threads.cpp"))
-        flags = ["-std=gnu++20", "-O2", "-shared", "-fPIC", "-pthread", "-latomic"]
-        folders = [f"-I{draft / 'objects'}", f"-I{include}", f"-I{include / 'vltstd'}"]
-        compiler = ["c++", *flags, *folders, "harness.cpp", *sources, "-o", "pipelines.so"]
-        subprocess.run(compiler, cwd=draft, check=True, capture_output=True)
-
-    key = sha256((verilator.version + text + harness).encode()).hexdigest()[:32]
-    return build_once(cache_folder() / "pipelines" / key, build) / "pipelines.so"
+    return verilated("pipelines", text, _HARNESS.replace("STORE", stores), optimise="-O2")
 
 
 def run_pipelines(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> Mapping[str, NDArray[np.uint32]]:
     """Return what each block makes of a[i], b[i], uint32 (N,) by its name."""
     top = Pipelines()
     known = top.blocks
-    library = ctypes.CDLL(str(_library(verilog.convert(top, name="top"), known)))
+    library = _library(verilog.convert(top, name="top"), known)
     slack = max(block.cycles for block, _, _ in known.values())
     cycles = a.size + slack
     padded = [np.concatenate([x, np.zeros(slack, np.uint32)]) for x in (a, b)]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 from amaranth.back import verilog
@@ -21,9 +17,8 @@ from numpy.typing import NDArray
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.execute.reduce_unit import ReduceUnit
 from ember_hw.rtl.execute.tests.reduce_cases import Case, row_beats
+from ember_hw.rtl.execute.tests.verilated import verilated
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
-from ember_hw.sim.cache import build_once, cache_folder
-from ember_hw.sim.verilator import find_verilator
 
 
 def program_bits(dut: ReduceUnit) -> list:
@@ -159,27 +154,7 @@ extern "C" void run(const uint32_t* program, const uint32_t* bundles, size_t bun
 def _library(config: AcceleratorConfig, forwards: bool | None) -> ctypes.CDLL:
     top = _Top(ReduceUnit(config=config, forwards=forwards))
     text = verilog.convert(top, name="top", emit_src=False)
-    verilator = find_verilator()
-
-    def build(draft: Path) -> None:
-        (draft / "top.v").write_text(text)
-        (draft / "harness.cpp").write_text(_HARNESS)
-        environment = {**os.environ, "VERILATOR_ROOT": str(verilator.root)}
-        command = [
-            *(str(verilator.path), "--cc", "--top-module", "top", "--prefix", "Vtop", "-O3"),
-            *("-Wno-fatal", "--assert", "-Mdir", "objects", "top.v"),
-        ]
-        subprocess.run(command, cwd=draft, env=environment, check=True, capture_output=True)
-        include = verilator.root / "include"
-        sources = [*map(str, (draft / "objects").glob("*.cpp")), str(include / "verilated.cpp")]
-        sources.append(str(include / "verilated_threads.cpp"))
-        flags = ["-std=gnu++20", "-O1", "-shared", "-fPIC", "-pthread", "-latomic"]
-        folders = [f"-I{draft / 'objects'}", f"-I{include}", f"-I{include / 'vltstd'}"]
-        compiler = ["c++", *flags, *folders, "harness.cpp", *sources, "-o", "reduce.so"]
-        subprocess.run(compiler, cwd=draft, check=True, capture_output=True)
-
-    key = sha256((verilator.version + text + _HARNESS).encode()).hexdigest()[:32]
-    return ctypes.CDLL(str(build_once(cache_folder() / "reduce" / key, build) / "reduce.so"))
+    return verilated("reduce", text, _HARNESS, optimise="-O1")
 
 
 @dataclass(frozen=True)
