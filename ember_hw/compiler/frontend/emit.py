@@ -16,6 +16,7 @@ __all__ = [
     "MATRIX",
     "POINTERS",
     "VECTOR",
+    "bag_text",
     "emit_embedding",
     "emit_pooling",
     "index_type",
@@ -80,25 +81,28 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
 _POOLING = """
   %D = memref.dim %tab, %c1 : memref<?x?xf32>
   scf.for %b = %c0 to %B step %c1 {{
-    %b1 = arith.addi %b, %c1 : index
-    %s64 = memref.load %off[%b] : memref<?xi64>
+    {bag}
+  }}
+"""
+
+_BAG = """
+    %{bag}1 = arith.addi %{bag}, %c1 : index
+    %s64 = memref.load %off[%{bag}] : memref<?xi64>
     %s = arith.index_cast %s64 : i64 to index
-    %e64 = memref.load %off[%b1] : memref<?xi64>
+    %e64 = memref.load %off[%{bag}1] : memref<?xi64>
     %e = arith.index_cast %e64 : i64 to index
     scf.for %j = %s to %e step %c1 {{
       %i = memref.load %idx[%j] : memref<?x{index}>
       %r = arith.index_cast %i : {index} to index
       {weight}
       scf.for %d = %c0 to %D step %c1 {{
-        %{value} = memref.load %tab[%r, %d] : memref<?x?xf32>
-        %a = memref.load %out[%b, %d] : memref<?x?xf32>
+        %{value} = memref.load %tab[%r, %d] : {table}
+        %a = memref.load %out[%{bag}, %d] : memref<?x?xf32>
         {scale}
         %n = arith.{accumulate} %a, %v : f32
-        memref.store %n, %out[%b, %d] : memref<?x?xf32>
+        memref.store %n, %out[%{bag}, %d] : memref<?x?xf32>
       }}
     }}
-    {tail}
-  }}
 """
 
 _DIVIDE = """
@@ -106,28 +110,53 @@ _DIVIDE = """
     %l1 = arith.maxsi %len, %c1 : index
     %li = arith.index_cast %l1 : index to i64
     %lf = arith.sitofp %li : i64 to f32
-    scf.for %d = %c0 to %D step %c1 {
-      %a = memref.load %out[%b, %d] : memref<?x?xf32>
+    scf.for %d = %c0 to %D step %c1 {{
+      %a = memref.load %out[%{bag}, %d] : memref<?x?xf32>
       %q = arith.divf %a, %lf : f32
-      memref.store %q, %out[%b, %d] : memref<?x?xf32>
-    }
+      memref.store %q, %out[%{bag}, %d] : memref<?x?xf32>
+    }}
 """
 
 _FILL = """
     %len = arith.subi %e, %s : index
     %empty = arith.cmpi eq, %len, %c0 : index
-    scf.if %empty {
-      scf.for %d = %c0 to %D step %c1 {
-        memref.store %f0, %out[%b, %d] : memref<?x?xf32>
-      }
-    }
+    scf.if %empty {{
+      scf.for %d = %c0 to %D step %c1 {{
+        memref.store %f0, %out[%{bag}, %d] : memref<?x?xf32>
+      }}
+    }}
 """
 
-_MODES: Mapping[str, Mapping[str, str]] = {
-    "sum": {"accumulate": "addf", "tail": ""},
-    "mean": {"accumulate": "addf", "tail": _DIVIDE},
-    "max": {"accumulate": "maximumf", "tail": _FILL},
+#: By mode: the operation that accumulates, and what follows the lookups of a bag.
+_MODES: Mapping[str, tuple[str, str]] = {
+    "sum": ("addf", ""),
+    "mean": ("addf", _DIVIDE),
+    "max": ("maximumf", _FILL),
 }
+
+
+def bag_text(mode: str, dtype: str, *, weighted: bool, bag: str = "b", table: str = MATRIX) -> str:
+    """Return the ops that pool one bag, between loops that give its number, `%tab` and `%D`.
+
+    Parameters
+    ----------
+    mode, dtype, weighted
+        As for `emit_pooling`.
+    bag : str
+        Name of the bag's number, without the %.
+    table : str
+        Type of `%tab`.
+    """
+    accumulate, tail = _MODES[mode]
+    return (_BAG + tail).format(
+        bag=bag,
+        table=table,
+        index=index_type(dtype),
+        accumulate=accumulate,
+        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
+        value="x" if weighted else "v",
+        scale="%v = arith.mulf %w, %x : f32" if weighted else "",
+    )
 
 
 def emit_pooling(name: str, mode: str, dtype: str, *, weighted: bool) -> builtin.ModuleOp:
@@ -149,20 +178,13 @@ def emit_pooling(name: str, mode: str, dtype: str, *, weighted: bool) -> builtin
     weighted : bool
         Whether ``psw[j] * tab[idx[j]]`` stands for ``tab[idx[j]]``, rounded once more.
     """
-    index = index_type(dtype)
-    body = _POOLING.format(
-        index=index,
-        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
-        value="x" if weighted else "v",
-        scale="%v = arith.mulf %w, %x : f32" if weighted else "",
-        **_MODES[mode],
-    )
+    body = _POOLING.format(bag=bag_text(mode, dtype, weighted=weighted))
     weights = [("psw", VECTOR)] if weighted else []
     return parse_function(
         name,
         [
             ("off", POINTERS),
-            ("idx", f"memref<?x{index}>"),
+            ("idx", f"memref<?x{index_type(dtype)}>"),
             *weights,
             ("tab", MATRIX),
             ("out", MATRIX),

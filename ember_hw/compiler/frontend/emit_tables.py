@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from xdsl.dialects.builtin import ModuleOp
 
-from ember_hw.compiler.frontend.emit import MATRIX, POINTERS, VECTOR, index_type, parse_function
+from ember_hw.compiler.frontend.emit import (
+    MATRIX,
+    POINTERS,
+    VECTOR,
+    bag_text,
+    index_type,
+    parse_function,
+)
 
 __all__ = ["emit_tables"]
 
@@ -26,59 +31,16 @@ _TABLES = """
     %apart = arith.index_cast %pitch64 : i64 to index
     %P = arith.divsi %apart, %c4 : index
     %tab = memref.reinterpret_cast %flat to offset: [%base], sizes: [%R, %D], strides: [%P, 1]
-      : memref<?xf32> to memref<?x?xf32, strided<[?, 1], offset: ?>>
+      : memref<?xf32> to {table}
     %first = arith.muli %t, %B : index
     scf.for %b = %c0 to %B step %c1 {{
       %g = arith.addi %first, %b : index
-      %g1 = arith.addi %g, %c1 : index
-      %s64 = memref.load %off[%g] : memref<?xi64>
-      %s = arith.index_cast %s64 : i64 to index
-      %e64 = memref.load %off[%g1] : memref<?xi64>
-      %e = arith.index_cast %e64 : i64 to index
-      scf.for %j = %s to %e step %c1 {{
-        %i = memref.load %idx[%j] : memref<?x{index}>
-        %r = arith.index_cast %i : {index} to index
-        {weight}
-        scf.for %d = %c0 to %D step %c1 {{
-          %{value} = memref.load %tab[%r, %d] : memref<?x?xf32, strided<[?, 1], offset: ?>>
-          %a = memref.load %out[%g, %d] : memref<?x?xf32>
-          {scale}
-          %n = arith.{accumulate} %a, %v : f32
-          memref.store %n, %out[%g, %d] : memref<?x?xf32>
-        }}
-      }}
-      {tail}
+      {bag}
     }}
   }}
 """
 
-_DIVIDE = """
-      %len = arith.subi %e, %s : index
-      %l1 = arith.maxsi %len, %c1 : index
-      %li = arith.index_cast %l1 : index to i64
-      %lf = arith.sitofp %li : i64 to f32
-      scf.for %d = %c0 to %D step %c1 {
-        %a = memref.load %out[%g, %d] : memref<?x?xf32>
-        %q = arith.divf %a, %lf : f32
-        memref.store %q, %out[%g, %d] : memref<?x?xf32>
-      }
-"""
-
-_FILL = """
-      %len = arith.subi %e, %s : index
-      %empty = arith.cmpi eq, %len, %c0 : index
-      scf.if %empty {
-        scf.for %d = %c0 to %D step %c1 {
-          memref.store %f0, %out[%g, %d] : memref<?x?xf32>
-        }
-      }
-"""
-
-_MODES: Mapping[str, Mapping[str, str]] = {
-    "sum": {"accumulate": "addf", "tail": ""},
-    "mean": {"accumulate": "addf", "tail": _DIVIDE},
-    "max": {"accumulate": "maximumf", "tail": _FILL},
-}
+_TABLE = "memref<?x?xf32, strided<[?, 1], offset: ?>>"
 
 
 def emit_tables(mode: str, dtype: str, *, weighted: bool) -> ModuleOp:
@@ -99,20 +61,14 @@ def emit_tables(mode: str, dtype: str, *, weighted: bool) -> ModuleOp:
     weighted : bool
         Whether rows are multiplied by `psw` first.
     """
-    index = index_type(dtype)
-    body = _TABLES.format(
-        index=index,
-        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
-        value="x" if weighted else "v",
-        scale="%v = arith.mulf %w, %x : f32" if weighted else "",
-        **_MODES[mode],
-    )
+    bag = bag_text(mode, dtype, weighted=weighted, bag="g", table=_TABLE)
+    body = _TABLES.format(bag=bag, table=_TABLE)
     weights = [("psw", VECTOR)] if weighted else []
     return parse_function(
         f"tables_{mode}{'_weighted' if weighted else ''}",
         [
             *((symbol, POINTERS) for symbol in ("place", "rows", "length", "pitch", "off")),
-            ("idx", f"memref<?x{index}>"),
+            ("idx", f"memref<?x{index_type(dtype)}>"),
             *weights,
             ("flat", VECTOR),
             ("out", MATRIX),
