@@ -204,10 +204,6 @@ def _table(argument: Argument, table: Any, is_written: bool) -> NDArray[Any]:
     array = cast("NDArray[Any]", table)
     if array.dtype != argument.dtype:
         raise TypeError(f"{what} must be of dtype {argument.dtype}, not {array.dtype}")
-    extents = argument.extents
-    fits = array.ndim == len(extents) and all(
-        extent in (None, found) for extent, found in zip(extents, array.shape, strict=True)
-    )
-    if not fits:
+    if not argument.fits(array.shape):
         raise ValueError(f"{what} must be of a shape that fits {argument.type}, not {array.shape}")
     return array

@@ -7,7 +7,7 @@ A program is pure data. `Nest.bind` makes the microcode of one launch of a part 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -87,6 +87,13 @@ class Argument:
         """Extents of a memref as far as the type states them, None for the others."""
         texts = self._memory[1].split("x")[:-1]
         return tuple(None if text == "?" else int(text) for text in texts)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape is one of the memref's type."""
+        extents = self.extents
+        return len(shape) == len(extents) and all(
+            extent in (None, found) for extent, found in zip(extents, shape, strict=True)
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:

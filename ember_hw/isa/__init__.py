@@ -62,7 +62,14 @@ from ember_hw.isa.fields import (
     StreamSource,
 )
 from ember_hw.isa.microcode import Microcode, check_field
-from ember_hw.isa.records import ISA_VERSION, event_bit, event_mask, layouts, microcode_words
+from ember_hw.isa.records import (
+    ISA_VERSION,
+    event_bit,
+    event_mask,
+    events_in_order,
+    layouts,
+    microcode_words,
+)
 from ember_hw.isa.reduce import ReduceOperation, RowFormat
 from ember_hw.isa.text import assemble, disassemble
 
@@ -88,6 +95,7 @@ __all__ = [
     "disassemble",
     "event_bit",
     "event_mask",
+    "events_in_order",
     "layouts",
     "microcode_words",
 ]

@@ -195,6 +195,12 @@ def event_bit(event: Event, level: int, config: AcceleratorConfig) -> int:
     return int(event) * config.traversal_units + level
 
 
+def events_in_order(levels: int) -> list[tuple[Event, int]]:
+    """Return the events of a bundle, (event, level), in the order in which they happen."""
+    inwards = [(event, k) for k in range(levels) for event in (Event.BEGIN, Event.ITERATE)]
+    return inwards + [(Event.END, k) for k in reversed(range(levels))]
+
+
 def event_mask(events: Iterable[tuple[Event, int]], config: AcceleratorConfig) -> int:
     """Return the mask of some (event, level) pairs."""
     mask = 0

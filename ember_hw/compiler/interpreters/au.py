@@ -25,14 +25,13 @@ from ember_hw.compiler.dialects.au_program import (
     Stream,
     read_program,
 )
-from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.dialects.stream_types import row_type
 from ember_hw.compiler.interpreters.access import row_entries, row_view
-from ember_hw.compiler.interpreters.dlc import DlcMachine, receive_exactly
+from ember_hw.compiler.interpreters.dlc import DlcMachine, receive_exactly, row_as_vector
 from ember_hw.compiler.interpreters.frame import Frame
 from ember_hw.compiler.interpreters.function import (
     InterpreterResult,
-    find_function,
+    find_function_of,
     run_function,
 )
 from ember_hw.compiler.interpreters.queues import DONE, Entry, Push, Queue, Schedule
@@ -103,12 +102,7 @@ def run_au(
     CheckError
         If the program breaks a rule of its level.
     """
-    op = find_function(compute, function)
-    loops = sum(isinstance(inner, ComputeLoopOp) for inner in op.walk())
-    if loops != len(programs):
-        raise CheckError(
-            f"number of access programs must be {loops}, that of compute loops, not {len(programs)}"
-        )
+    op = find_function_of(compute, function, len(programs))
     sources = [_AuProgram(program, environment).start for program in programs]
     machine = DlcMachine(schedule, vector_length, access=sources, receive=_receive)
     return run_function(op, arguments, machine)
@@ -129,12 +123,7 @@ def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
         return receive_exactly(type_, token, entries)
     row = np.concatenate([entry.value for entry in entries])
     (lanes,) = vector.get_shape()
-    if row.size > lanes:
-        raise CheckError(
-            f"row popped as a vector in case {token} must have at most {lanes} elements, "
-            f"not {row.size}"
-        )
-    return np.concatenate([row, np.zeros(lanes - row.size, row.dtype)])
+    return row_as_vector(row, lanes, token)
 
 
 class _AuProgram:

@@ -28,10 +28,16 @@ from ember_hw.compiler.interpreters.queues import (
     Schedule,
     run_agents,
 )
-from ember_hw.compiler.interpreters.values import as_memref, as_vector
+from ember_hw.compiler.interpreters.values import Array, as_memref, as_vector
 from ember_hw.errors import CheckError
 
-__all__ = ["AccessSource", "DlcMachine", "Receive", "receive_exactly"]
+__all__ = [
+    "AccessSource",
+    "DlcMachine",
+    "Receive",
+    "receive_exactly",
+    "row_as_vector",
+]
 
 AccessSource: TypeAlias = "Callable[[Frame, int], Iterator[Push]]"
 """Starts one access program on a frame, with rows of so many elements an entry."""
@@ -49,6 +55,22 @@ def receive_exactly(type_: Attribute, token: int, entries: list[Entry]) -> Any:
     if as_memref(type_) is not None:
         return np.concatenate([entry.value for entry in entries])
     return entries[0].value
+
+
+def row_as_vector(row: Array, lanes: int, token: int) -> Array:
+    """Return a popped row as a vector, whose missing lanes are 0.
+
+    Raises
+    ------
+    CheckError
+        The row has more elements than the vector has lanes.
+    """
+    if row.size > lanes:
+        raise CheckError(
+            f"row popped as a vector in case {token} must have at most {lanes} elements, "
+            f"not {row.size}"
+        )
+    return np.concatenate([row, np.zeros(lanes - row.size, row.dtype)])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.traits import SymbolTable
 
+from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.interpreters.arithmetic import ARITHMETIC
 from ember_hw.compiler.interpreters.dlc import DlcMachine
 from ember_hw.compiler.interpreters.frame import Lowering
@@ -21,6 +22,7 @@ from ember_hw.compiler.interpreters.slc import SLC
 from ember_hw.compiler.interpreters.slcvec import SLCVEC
 from ember_hw.compiler.interpreters.values import argument
 from ember_hw.compiler.interpreters.vectors import VECTORS
+from ember_hw.errors import CheckError
 
 __all__ = ["InterpreterResult", "find_function", "interpret", "run_function"]
 
@@ -101,6 +103,25 @@ def find_function(module: ModuleOp, name: str) -> func.FuncOp:
     raise ValueError(
         f"function must be one that the module defines ({', '.join(known) or 'none'}), not {name!r}"
     )
+
+
+def find_function_of(module: ModuleOp, name: str, programs: int) -> func.FuncOp:
+    """Return the function of this name, for so many access programs, one a compute loop.
+
+    Raises
+    ------
+    ValueError
+        The module doesn't define it.
+    CheckError
+        It has another number of compute loops.
+    """
+    op = find_function(module, name)
+    loops = sum(isinstance(inner, ComputeLoopOp) for inner in op.walk())
+    if loops != programs:
+        raise CheckError(
+            f"number of access programs must be {loops}, that of compute loops, not {programs}"
+        )
+    return op
 
 
 def run_function(

@@ -164,10 +164,11 @@ def view_of(memory: Array, base: int, sizes: Sequence[int], strides: Sequence[in
     return np.lib.stride_tricks.as_strided(memory[base:], sizes, byte_strides)
 
 
-@MEMORY.register(memref.ReinterpretCastOp)
-def _reinterpret_cast(op: memref.ReinterpretCastOp, lowering: Lowering) -> Step:
-    array, target = lowering.slot(op.source), lowering.slot(op.result)
-    bases, sizes, strides = (
+def _view_slots(
+    op: memref.ReinterpretCastOp | memref.SubviewOp, lowering: Lowering
+) -> list[list[int]]:
+    """Return where the offsets, sizes and strides of a view are held, one list each."""
+    return [
         [
             lowering.slot(item) if isinstance(item, SSAValue) else lowering.constant_slot(item)
             for item in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)
@@ -177,7 +178,13 @@ def _reinterpret_cast(op: memref.ReinterpretCastOp, lowering: Lowering) -> Step:
             (op.static_sizes, op.sizes),
             (op.static_strides, op.strides),
         )
-    )
+    ]
+
+
+@MEMORY.register(memref.ReinterpretCastOp)
+def _reinterpret_cast(op: memref.ReinterpretCastOp, lowering: Lowering) -> Step:
+    array, target = lowering.slot(op.source), lowering.slot(op.result)
+    bases, sizes, strides = _view_slots(op, lowering)
 
     def run(frame: Frame) -> None:
         frame[target] = view_of(
@@ -199,18 +206,7 @@ def _subview(op: memref.SubviewOp, lowering: Lowering) -> Step:
             node=op.name,
         )
     array, target = lowering.slot(op.source), lowering.slot(op.result)
-    lists = [
-        [
-            lowering.slot(item) if isinstance(item, SSAValue) else lowering.constant_slot(item)
-            for item in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)
-        ]
-        for static, dynamic in (
-            (op.static_offsets, op.offsets),
-            (op.static_sizes, op.sizes),
-            (op.static_strides, op.strides),
-        )
-    ]
-    dimensions = list(zip(*lists, strict=True))
+    dimensions = list(zip(*_view_slots(op, lowering), strict=True))
 
     def run(frame: Frame) -> None:
         memory = frame[array]

@@ -16,10 +16,13 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
-from ember_hw.compiler.dialects.dlc import ComputeLoopOp
-from ember_hw.compiler.interpreters.dlc import DlcMachine
+from ember_hw.compiler.interpreters.dlc import DlcMachine, row_as_vector
 from ember_hw.compiler.interpreters.frame import Frame
-from ember_hw.compiler.interpreters.function import InterpreterResult, find_function, run_function
+from ember_hw.compiler.interpreters.function import (
+    InterpreterResult,
+    find_function_of,
+    run_function,
+)
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.compiler.interpreters.microcode_issue import Chunk
 from ember_hw.compiler.interpreters.queues import DONE, Entry, Push, Queue, Schedule
@@ -33,7 +36,7 @@ from ember_hw.compiler.interpreters.values import (
 from ember_hw.compiler.program import Callback
 from ember_hw.config import LINE_BYTES
 from ember_hw.errors import CheckError
-from ember_hw.isa import Event, Microcode, event_bit
+from ember_hw.isa import Event, Microcode, event_bit, events_in_order
 
 __all__ = ["Placed", "bind", "place_arrays", "run_microcode"]
 
@@ -83,13 +86,7 @@ def run_microcode(
     CheckError
         There is another number of access programs than of compute loops.
     """
-    op = find_function(compute, function)
-    loops = sum(isinstance(inner, ComputeLoopOp) for inner in op.walk())
-    if loops != len(assemblies):
-        raise CheckError(
-            f"number of access programs must be {loops}, that of compute loops, "
-            f"not {len(assemblies)}"
-        )
+    op = find_function_of(compute, function, len(assemblies))
     sources = [_Nest(assembly, environment).start for assembly in assemblies]
     machine = DlcMachine(schedule, vector_length, access=sources, receive=_receive)
     return run_function(op, arguments, machine)
@@ -147,14 +144,11 @@ class _Nest:
     def __init__(self, assembly: Assembly, environment: Mapping[str, Any]) -> None:
         self.assembly, self.environment = assembly, environment
         self.config = assembly.config
-        levels = range(self.config.traversal_units)
-        order = [(e, k) for k in levels for e in (Event.BEGIN, Event.ITERATE)]
-        order += [(Event.END, k) for k in reversed(levels)]
         callbacks = {(callback.event, callback.level): callback for callback in assembly.callbacks}
         #: Event bit and callback, in the order in which a bundle's events happen.
         self.order: list[tuple[int, Callback]] = [
             (1 << event_bit(event, level, self.config), callbacks[event, level])
-            for event, level in order
+            for event, level in events_in_order(self.config.traversal_units)
             if (event, level) in callbacks
         ]
         self.root_end = 1 << event_bit(Event.END, 0, self.config)
@@ -224,12 +218,7 @@ def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
     if vector is None:
         return row
     (lanes,) = vector.get_shape()
-    if row.size > lanes:
-        raise CheckError(
-            f"row popped as a vector in case {token} must have at most {lanes} elements, "
-            f"not {row.size}"
-        )
-    return np.concatenate([row, np.zeros(lanes - row.size, row.dtype)])
+    return row_as_vector(row, lanes, token)
 
 
 def _too_wide(type_: Attribute, token: int) -> Any:

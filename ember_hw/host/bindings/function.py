@@ -113,11 +113,7 @@ def _array(program: Program, argument: Argument, value: Any) -> NDArray[Any]:
         raise TypeError(
             f"{what} must be of dtype {argument.dtype} for {argument.type}, not {array.dtype}"
         )
-    extents = argument.extents
-    fits = array.ndim == len(extents) and all(
-        extent in (None, found) for extent, found in zip(extents, array.shape, strict=True)
-    )
-    if not fits:
+    if not argument.fits(array.shape):
         raise ValueError(f"{what} must be of a shape that fits {argument.type}, not {array.shape}")
     return array
 

@@ -13,7 +13,7 @@ from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.execution.chunk import Chunk
 from ember_hw.isa import Event, Microcode, Source, event_bit
 
-__all__ = ["Batch", "Queues", "RowEntry", "events_in_order", "row_entries"]
+__all__ = ["Batch", "Queues", "RowEntry", "row_entries"]
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,6 @@ class Queues:
                 f"not {int(found[first])}"
             )
         sizes[mine] = np.minimum(sizes[mine], told)
-
-
-def events_in_order(levels: int) -> list[tuple[Event, int]]:
-    """Return the events of a bundle in program order."""
-    inwards = [(event, k) for k in range(levels) for event in (Event.BEGIN, Event.ITERATE)]
-    return inwards + [(Event.END, k) for k in reversed(range(levels))]
 
 
 def row_entries(microcode: Microcode) -> list[RowEntry]:

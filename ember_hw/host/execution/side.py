@@ -14,8 +14,8 @@ from ember_hw.errors import ProgramError
 from ember_hw.host.execution.c_compiler import find_compiler
 from ember_hw.host.execution.checks import with_checks
 from ember_hw.host.execution.chunk import Chunk
-from ember_hw.host.execution.queues import Batch, Queues, RowEntry, events_in_order, row_entries
-from ember_hw.isa import Microcode, event_bit
+from ember_hw.host.execution.queues import Batch, Queues, RowEntry, row_entries
+from ember_hw.isa import Microcode, event_bit, events_in_order
 
 __all__ = ["DTYPES", "ENGINES", "ExecuteSide"]
 
