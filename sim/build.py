@@ -63,6 +63,9 @@ class ModelShape:
         Bytes of a beat of the index stream `s_axis_index_*`, 4 to 64; 0: there is none.
     input_dest_bits : int
         Bits of its TDEST, 1 to 32; 0 without it.
+    reduces : int
+        1: each unit has a reduce unit: `m_axis_result_*` in place of `m_axis_row_*`, no bundles. A
+        run's row beats are those of results then.
     """
 
     bus_bytes: int
@@ -77,6 +80,7 @@ class ModelShape:
     units: int = 1
     input_bytes: int = 0
     input_dest_bits: int = 0
+    reduces: int = 0
 
     def __post_init__(self) -> None:
         """Check each width."""
@@ -92,6 +96,7 @@ class ModelShape:
             ("address_bits", 12, 64),
             ("memory_ports", 1, 64),
             ("units", 1, 64),
+            ("reduces", 0, 1),
             ("index_id_bits", min(1, self.index_port_bytes), 12 * min(1, self.index_port_bytes)),
             ("input_dest_bits", min(1, self.input_bytes), 32 * min(1, self.input_bytes)),
         ):

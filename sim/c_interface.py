@@ -42,6 +42,7 @@ class ShapeStruct(Structure):
         ("units", c_uint32),
         ("input_bytes", c_uint32),
         ("input_dest_bits", c_uint32),
+        ("reduces", c_uint32),
     )
 
 

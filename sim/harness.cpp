@@ -72,7 +72,7 @@ void ember_shape(EmberShape* shape) {
     *shape = {EMBER_BUS_BYTES,   EMBER_BUNDLE_BYTES,     EMBER_EVENT_BITS,    EMBER_ID_BITS,
               EMBER_ADDRESS_BITS, EMBER_MEMORY_PORTS,     EMBER_INDEX_PORT_BYTES,
               EMBER_INDEX_ID_BITS, EMBER_LENGTH_BITS,     EMBER_UNITS,
-              EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS};
+              EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS,  EMBER_REDUCES};
 }
 
 void* ember_create(uint32_t seed) {

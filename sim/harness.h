@@ -34,6 +34,7 @@ struct EmberShape {
     uint32_t units;
     uint32_t input_bytes;
     uint32_t input_dest_bits;
+    uint32_t reduces;
 };
 
 struct EmberSink {

@@ -98,13 +98,24 @@ def _channel_ports(shape: ModelShape, prefix: str, data_bytes: int, id_bits: int
     ]
 
 
-def _unit_ports(shape: ModelShape, number: str) -> list[_Port]:
-    bundle, row = f"m_axis_bundle{number}", f"m_axis_row{number}"
+def _row_name(shape: ModelShape, number: str) -> str:
+    """Return the prefix of the stream that takes rows out of a unit, pooled or not."""
+    return f"m_axis_{'result' if shape.reduces else 'row'}{number}"
+
+
+def _bundle_ports(shape: ModelShape, number: str) -> list[_Port]:
+    bundle = f"m_axis_bundle{number}"
     return [
         _out(f"{bundle}_tdata", 8 * shape.bundle_bytes),
         _out(f"{bundle}_tvalid"),
         _in(f"{bundle}_tready"),
         _out(f"{bundle}_tlast"),
+    ]
+
+
+def _row_ports(shape: ModelShape, number: str) -> list[_Port]:
+    row = _row_name(shape, number)
+    return [
         _out(f"{row}_tdata", 8 * shape.bus_bytes),
         _out(f"{row}_tkeep", shape.bus_bytes, 64),
         _out(f"{row}_tvalid"),
@@ -129,7 +140,9 @@ def _ports(shape: ModelShape) -> list[_Port]:
     for prefix, data_bytes, id_bits in shape.channels:
         ports += _channel_ports(shape, prefix, data_bytes, id_bits)
     for number in shape.unit_numbers:
-        ports += _unit_ports(shape, number)
+        if not shape.reduces:
+            ports += _bundle_ports(shape, number)
+        ports += _row_ports(shape, number)
         if shape.input_bytes:
             ports += _input_ports(shape, number)
     return ports
@@ -218,13 +231,14 @@ def pins_header(shape: ModelShape) -> str:
     units: list[list[str]] = []
     inputs: list[list[str]] = []
     for number in shape.unit_numbers:
-        bundle, row = f"m_axis_bundle{number}", f"m_axis_row{number}"
+        bundle, row = f"m_axis_bundle{number}", _row_name(shape, number)
+        names = ("tvalid", "tready", "tlast")
+        bundle_pins = [bytes_of(f"{bundle}_tdata"), *(f"&top.{bundle}_{name}" for name in names)]
         units.append(
             [
                 f'"{bundle}"',
                 f'"{row}"',
-                bytes_of(f"{bundle}_tdata"),
-                *(f"&top.{bundle}_{name}" for name in ("tvalid", "tready", "tlast")),
+                *(["nullptr"] * len(bundle_pins) if shape.reduces else bundle_pins),
                 bytes_of(f"{row}_tdata"),
                 *(f"&top.{row}_{name}" for name in ("tkeep", "tvalid", "tready", "tlast")),
                 "&top.m_axis_aresetn",

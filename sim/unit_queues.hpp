@@ -18,6 +18,8 @@ constexpr size_t BUS_BYTES = EMBER_BUS_BYTES;
 constexpr size_t BUNDLE_BYTES = EMBER_BUNDLE_BYTES;
 constexpr uint64_t EVENT_MASK = (uint64_t{1} << EMBER_EVENT_BITS) - 1;
 constexpr size_t LINE_BYTES = 64;
+// Behind a reduce unit there are none, and rows are its results.
+constexpr bool HAS_BUNDLES = !EMBER_REDUCES;
 static_assert(EMBER_EVENT_BITS < 64 && std::has_single_bit(BUS_BYTES));
 
 class UnitQueues {
@@ -33,7 +35,8 @@ public:
 
     // Outputs not yet taken are lost with the unit's state.
     void reset() {
-        *pins_.bundle_tready = *pins_.row_tready = 0;
+        if (HAS_BUNDLES) *pins_.bundle_tready = 0;
+        *pins_.row_tready = 0;
         sink_ = make_sink(choice_, pushes_);
         bundle_hold_.release();
         row_hold_.release();
@@ -54,7 +57,7 @@ public:
 
     // Without an output both queues wait.
     void drive(uint64_t cycle, const EmberOutput* output) {
-        *pins_.bundle_tready = output && sink_->takes_bundle(cycle);
+        if (HAS_BUNDLES) *pins_.bundle_tready = output && sink_->takes_bundle(cycle);
         *pins_.row_tready = output && sink_->takes_row(cycle);
     }
 
@@ -67,9 +70,9 @@ public:
             row_hold_.release();
             sink_->reset();
         }
-        bool active = sample_bundle(cycle, output);
+        bool active = HAS_BUNDLES && sample_bundle(cycle, output);
         active |= sample_row(cycle, output);
-        waits_ = *pins_.bundle_tvalid || *pins_.row_tvalid;
+        waits_ = (HAS_BUNDLES && *pins_.bundle_tvalid) || *pins_.row_tvalid;
         return active;
     }
 

@@ -75,6 +75,7 @@ def test_a_shape_that_is_not_the_verilogs_is_shown(field, value, port):
         ("index_port_bytes", 12, "index_port_bytes must be 0, 4, 8, 16, 32 or 64, not 12"),
         ("index_id_bits", 3, "index_id_bits must be 0 to 0, not 3"),
         ("input_bytes", 3, "input_bytes must be 0, 4, 8, 16, 32 or 64, not 3"),
+        ("reduces", 2, "reduces must be 0 to 1, not 2"),
         ("length_bits", 6, "length_bits must be 4 or 8, not 6"),
         ("bundle_bytes", 0, "bundle_bytes must be enough for 6 event bits, not 0"),
     ],

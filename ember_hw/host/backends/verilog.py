@@ -78,14 +78,7 @@ def model_shape(
         Of each unit.
     units, channels, sharing : optional
         Of a cluster, as `emit_cluster_verilog` takes them.
-
-    Raises
-    ------
-    ValueError
-        Bundles and rows don't leave the hardware: the simulation takes nothing else.
     """
-    if config.execute != "queues":
-        raise ValueError(f"execute must be queues in a simulation, not {config.execute!r}")
     from ember_hw.rtl import axi
     from ember_hw.rtl.layouts import stream_bits
 
@@ -107,6 +100,7 @@ def model_shape(
         units=units,
         input_bytes=config.index_bits // 8 if config.input_queue else 0,
         input_dest_bits=stream_bits(config) if config.input_queue else 0,
+        reduces=int(config.execute == "reduce"),
     )
 
 

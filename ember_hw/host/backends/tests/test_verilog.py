@@ -61,7 +61,7 @@ def test_changed_tool_is_emitted_again(
     assert len(emitted) == 2
 
 
-def test_results_of_the_reduce_unit_are_not_simulated() -> None:
-    with pytest.raises(ValueError, match=r"execute") as caught:
-        verilog.model_shape(AcceleratorConfig(execute="reduce"))
-    assert str(caught.value) == "execute must be queues in a simulation, not 'reduce'"
+def test_results_take_the_place_of_bundles_and_rows() -> None:
+    config = AcceleratorConfig()
+    assert verilog.model_shape(config).reduces == 0
+    assert verilog.model_shape(config.with_changes(execute="reduce")).reduces == 1
