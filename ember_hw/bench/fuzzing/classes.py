@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -30,9 +29,29 @@ _SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -3e-39, 3e38], n
 _SPECIAL_SHARE, _SPECIAL_MODELS = 0.1, 3
 #: Elements of a row of real data (a part of it, where it has parts).
 _REAL_COLUMNS = 4
-#: Lookups, edges or triples of a real data set that every level is interpreted on: the interpreters
-#: of IR, which run some fifty times for it, take 30 us for each of its elements.
-INTERPRETED = 500
+#: Lookups, edges or triples of a real data set that are looked at after every pass.
+_AFTER_EVERY_PASS = 500
+#: Nodes of graphs that are drawn.
+_NODES = 256
+_MOVIELENS = "MovieLens-100K"
+#: Real data sets and the models that run on them: histories of MovieLens, graphs (two of networkx,
+#: two drawn with skewed degrees and isolated nodes), triples of knowledge graphs.
+REAL_DATA: Mapping[str, tuple[str, ...]] = {
+    _MOVIELENS: (
+        *(
+            f"bag_{mode}{padding}"
+            for padding in ("", "_padding")
+            for mode in ("sum", "mean", "max")
+        ),
+        "bag_weighted",
+        "embedding",
+    ),
+    **dict.fromkeys(
+        graphs.GRAPHS,
+        ("spmm", "index_add", "scatter_mean", "scatter_amax", "fused_sigmoid", "fused_relu"),
+    ),
+    **dict.fromkeys(triples.DIGESTS, ("transe_1", "transe_2", "distmult", "complex")),
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,12 @@ class ClassAccount:
     agreeing: int = 0
     comparison: Comparison = field(default_factory=Comparison)
 
+    def add(self, other: ClassAccount) -> None:
+        """Count what another one counted."""
+        self.calls += other.calls
+        self.agreeing += other.agreeing
+        self.comparison.add(other.comparison)
+
     def count(self, what: object, calls: int, compare: Callable[[], Comparison]) -> None:
         """Compare calls, and count what comes of them; `what` says which they are."""
         self.calls += calls
@@ -79,21 +104,26 @@ class ClassAccount:
         self.comparison.add(found)
 
 
+@dataclass(frozen=True)
+class Real:
+    """A model on a real data set: names of both, and a seed."""
+
+    data: str
+    model: str
+    seed: int
+
+
 class RealCase(NamedTuple):
-    """A model on a real data set.
+    """What a model is given of a real data set.
 
     Attributes
     ----------
-    data, model : str
-        Names of both.
     rows, relations : int
         Rows of the model's tables.
     inputs : callable of (random, most)
         Inputs of its call with at most so many lookups, edges or triples.
     """
 
-    data: str
-    model: str
     rows: int
     relations: int
     inputs: Callable[[np.random.Generator, int], Inputs]
@@ -130,7 +160,7 @@ def attempt(draw: Draw, levels: EveryLevel) -> Comparison:
         for parameter in model.parameters():
             parameter.data = torch.from_numpy(_special(random, parameter.detach().numpy()))
     example = case.inputs(random, columns, 6)
-    return _compare(model, calls, levels, example=example, large=None)
+    return _compare(model, calls, levels, example=example)
 
 
 def _special(random: np.random.Generator, array: np.ndarray) -> np.ndarray:
@@ -141,27 +171,43 @@ def _special(random: np.random.Generator, array: np.ndarray) -> np.ndarray:
 
 
 def _compare(
-    model: Model, calls: list[Inputs], levels: EveryLevel, *, example: Inputs, large: Inputs | None
+    model: Model,
+    calls: list[Inputs],
+    levels: EveryLevel,
+    *,
+    example: Inputs,
+    long: tuple[Inputs, ...] = (),
 ) -> Comparison:
     imported = import_module(model, tuple(torch.from_numpy(array.copy()) for array in example))
-    large_calls = [] if large is None else [large]
-    return levels.compare(imported.module, imported.spec, calls, large_calls=large_calls)
+    return levels.compare(imported.module, imported.spec, calls, long_calls=long)
 
 
-def real_cases() -> Iterator[RealCase]:
-    """Yield the models on real data sets, which are downloaded on first use.
+def real_case(data: str, model: str) -> RealCase:
+    """Return what a model is given of one of `REAL_DATA`, which is downloaded on first use."""
+    if data == _MOVIELENS:
+        return _histories(model)
+    if data in graphs.GRAPHS:
+        return _graph(graphs.GRAPHS[data](0, _NODES), model)
+    known = triples.load(data)
+    columns = [part.astype(np.int64) for part in known[:3]]
+    return RealCase(
+        known.entities,
+        known.relations,
+        lambda random, most: tuple(column[:most] for column in columns),
+    )
 
-    Histories of MovieLens-100K, graphs (two of networkx, two generated with skewed degrees and
-    isolated nodes), triples of UMLS and Kinships.
-    """
+
+def _histories(model: str) -> RealCase:
+    """Return the films that each user saw, one bag a user; for `embedding` in a matrix."""
     given = movielens.load()
-    films = movielens.NUM_EMBEDDINGS
 
     def bags(random: np.random.Generator, most: int) -> Inputs:
-        offsets = given.offsets[given.offsets <= most]
+        indices = given.indices[:most]
+        offsets = given.offsets[given.offsets <= len(indices)]
         if most < len(given.indices):
-            return given.indices[: offsets[-1]], offsets[:-1]
-        return given.indices, offsets
+            # The bag that is cut is left out.
+            return indices[: offsets[-1]], offsets[:-1]
+        return indices, offsets
 
     def weighted(random: np.random.Generator, most: int) -> Inputs:
         indices, offsets = bags(random, most)
@@ -170,28 +216,12 @@ def real_cases() -> Iterator[RealCase]:
     def matrix(random: np.random.Generator, most: int) -> Inputs:
         return (given.indices[: most // 10 * 10].reshape(10, -1),)
 
-    for name in ("bag_sum", "bag_mean", "bag_max", "bag_sum_padding", "bag_mean_padding",
-                 "bag_max_padding"):  # fmt: skip
-        yield RealCase("MovieLens-100K", name, films, 1, bags)
-    yield RealCase("MovieLens-100K", "bag_weighted", films, 1, weighted)
-    yield RealCase("MovieLens-100K", "embedding", films, 1, matrix)
-    for name, make in graphs.GRAPHS.items():
-        yield from graph_cases(name, make(0, 256))
-    for name in triples.DIGESTS:
-        known = triples.load(name)
-        columns = [part.astype(np.int64) for part in known[:3]]
-
-        def some(
-            random: np.random.Generator, most: int, columns: list[np.ndarray] = columns
-        ) -> Inputs:
-            return tuple(column[:most] for column in columns)
-
-        for model in ("transe_1", "transe_2", "distmult", "complex"):
-            yield RealCase(name, model, known.entities, known.relations, some)
+    inputs = {"bag_weighted": weighted, "embedding": matrix}.get(model, bags)
+    return RealCase(movielens.NUM_EMBEDDINGS, 1, inputs)
 
 
-def graph_cases(name: str, graph: graphs.Graph) -> Iterator[RealCase]:
-    """Yield the models of a graph: each of its nodes reads its neighbours."""
+def _graph(graph: graphs.Graph, model: str) -> RealCase:
+    """Return the edges of a graph, each node of which reads its neighbours; for `spmm` in CSR."""
     nodes = len(graph.pointers) - 1
     source = graph.columns.astype(np.int64)
     target = np.repeat(np.arange(nodes), np.diff(graph.pointers))
@@ -204,62 +234,67 @@ def graph_cases(name: str, graph: graphs.Graph) -> Iterator[RealCase]:
         pointers = np.minimum(graph.pointers, len(columns)).astype(np.int64)
         return pointers, columns, _floats(random, len(columns)), dense
 
-    yield RealCase(name, "spmm", nodes, 1, csr)
-    for model in ("index_add", "scatter_mean", "scatter_amax", "fused_sigmoid", "fused_relu"):
-        yield RealCase(name, model, nodes, 1, edges)
+    return RealCase(nodes, 1, csr if model == "spmm" else edges)
 
 
 def _floats(random: np.random.Generator, *shape: int) -> np.ndarray:
     return random.standard_normal(shape, np.float32)
 
 
-def attempt_real(case: RealCase, levels: EveryLevel, seed: int) -> Comparison:
-    """Compare a model on a real data set: a part at every level, all of it on the devices."""
-    op_case = MODELS[case.model]
-    columns = _REAL_COLUMNS * op_case.columns
-    model = Model(op_case.function, columns, seed, case.rows, case.relations)
-    part, whole = (
-        tuple(
-            np.ascontiguousarray(array)
-            for array in case.inputs(np.random.default_rng([seed, 2]), most)
-        )
-        for most in (INTERPRETED, sys.maxsize)
-    )
-    return _compare(model, [part], levels, example=whole, large=whole)
-
-
-def run_classes(
-    levels: EveryLevel,
-    *,
-    seed: int,
-    calls: int,
-    real: Iterable[RealCase] = (),
-    on_call: Callable[[ClassAccount], None] = lambda account: None,
-) -> Iterator[ClassAccount]:
-    """Compare random calls of each op class, then those on real data; tell `on_call` after each.
+def attempt_real(real: Real, levels: EveryLevel) -> Comparison:
+    """Compare a model on a real data set: a part of it after every pass, the whole at every level.
 
     Parameters
     ----------
+    real : Real
+        One of `parts`.
     levels : EveryLevel
         Compares.
+    """
+    op_case, case = MODELS[real.model], real_case(real.data, real.model)
+    model = Model(
+        op_case.function, _REAL_COLUMNS * op_case.columns, real.seed, case.rows, case.relations
+    )
+    part, whole = (
+        tuple(
+            np.ascontiguousarray(array)
+            for array in case.inputs(np.random.default_rng([real.seed, 2]), most)
+        )
+        for most in (_AFTER_EVERY_PASS, sys.maxsize)
+    )
+    return _compare(model, [part], levels, example=whole, long=(whole,))
+
+
+def parts(seed: int, calls: int, *, real: bool) -> Iterator[Draw | Real]:
+    """Yield what there is to compare: models on real data, which take longest, then random calls.
+
+    Parameters
+    ----------
     seed : int
         Of all draws.
     calls : int
         Random calls of each class.
-    real : iterable of RealCase
-        See `real_cases`; those of one data set follow each other.
-    on_call : callable, optional
-        Told the account of the class, or the data set.
+    real : bool
+        Whether real data sets take part.
     """
+    if real:
+        for data, models in REAL_DATA.items():
+            yield from (Real(data, model, seed) for model in models)
     for kind in KINDS:
-        account = ClassAccount(kind)
-        for draw in draws(kind, calls, seed):
-            account.count(draw, draw.calls, partial(attempt, draw, levels))
-            on_call(account)
-        yield account
-    for name, cases in groupby(real, lambda case: case.data):
-        account = ClassAccount(name)
-        for case in cases:
-            account.count(case.model, 1, partial(attempt_real, case, levels, seed))
-            on_call(account)
-        yield account
+        yield from draws(kind, calls, seed)
+
+
+def name_of(part: Draw | Real) -> str:
+    """Return the op class or the data set that a part counts for."""
+    return part.data if isinstance(part, Real) else MODELS[part.model].kind
+
+
+def run_part(part: Draw | Real, *, rtl: bool) -> ClassAccount:
+    """Compare the calls of a part, with the simulated unit or without."""
+    account = ClassAccount(name_of(part))
+    with EveryLevel(rtl=rtl) as levels:
+        if isinstance(part, Real):
+            account.count(part, 1, partial(attempt_real, part, levels))
+        else:
+            account.count(part, part.calls, partial(attempt, part, levels))
+    return account

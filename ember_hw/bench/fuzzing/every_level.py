@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.build import Spec, build
 from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.compiler.self_check import LevelCheck
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
@@ -41,6 +42,8 @@ UNIT = AcceleratorConfig.preset("tiny").with_changes(
     exports=10,
     bundle_scalars=8,
 )
+#: IR levels below scf that are run.
+_LOWER_LEVELS = {"slc", "slcvec", "dlc"}
 #: What every run is made on; the simulated unit comes last, where it is wanted.
 INTERPRETERS = {
     "interpreter with C": ("interpreter", {"engine": "c"}),
@@ -112,7 +115,7 @@ class EveryLevel:
         spec: Spec,
         calls: Sequence[Any],
         *,
-        large_calls: Sequence[Any] = (),
+        long_calls: Sequence[Any] = (),
         opt_levels: Iterable[int] = OPT_LEVELS,
     ) -> Comparison:
         """
@@ -126,9 +129,9 @@ class EveryLevel:
             What belongs to it.
         calls : sequence
             Inputs, as `Device.run` takes them.
-        large_calls : sequence
-            More of them, for which the interpreters of IR would take too long: devices alone run
-            these.
+        long_calls : sequence
+            More of them, for which a run after each pass would take too long: of each IR level the
+            last text is run.
         opt_levels : iterable of int
             Levels to compile at.
         """
@@ -136,14 +139,14 @@ class EveryLevel:
         program: Any = SimpleNamespace(
             name="operation", model={"kind": spec.kind, **spec.model()}, tables=spec.tables()
         )
-        every_call = [*calls, *large_calls]
+        every_call = [*calls, *long_calls]
         binding = binding_of(program)
         expected = [np.asarray(binding.reference(program, call)) for call in every_call]
-        checks = _checks_of(module, program, calls, expected, found)
+        checks = _checks_of(module, program, every_call, expected, found)
         if found.failures:
             return found
         for opt_level in opt_levels:
-            check = _Checks(checks, found)
+            check = _Checks(checks, len(calls), found)
             try:
                 program = build(
                     module.clone(),
@@ -153,6 +156,7 @@ class EveryLevel:
                     may_leave_loops=True,
                     check=check,
                 )
+                check.check_levels(program.ir)
             except AssemblyError as error:
                 found.refused[f"opt_level {opt_level}: {error}"] += 1
                 continue
@@ -171,17 +175,28 @@ class EveryLevel:
 
 
 class _Checks:
-    """The checks of many calls as one; `call` is the number of the latest."""
+    """The checks of many calls as one; `call` is the number of the latest.
 
-    def __init__(self, checks: Sequence[LevelCheck], found: Comparison) -> None:
+    After a pass the first calls are run, so many as `short` says; at the end of a level the others.
+    """
+
+    def __init__(self, checks: Sequence[LevelCheck], short: int, found: Comparison) -> None:
         self._checks = checks
+        self._short = short
         self._answers = found.answers
         self.call = 0
 
     def check(self, name: str, module: ModuleOp) -> None:
-        for self.call, check in enumerate(self._checks):
+        for self.call, check in enumerate(self._checks[: self._short]):
             self._answers["IR after a pass"] += 1
             check.check(name, module)
+
+    def check_levels(self, ir: Mapping[str, str]) -> None:
+        for level in _LOWER_LEVELS & ir.keys() if self._checks[self._short :] else ():
+            module = parse_module(ir[level], level)
+            for self.call, check in enumerate(self._checks[self._short :], self._short):
+                self._answers[level] += 1
+                check.check(level, module)
 
     def check_au(self, programs: Sequence[ProgramOp], module: ModuleOp) -> None:
         for self.call, check in enumerate(self._checks):

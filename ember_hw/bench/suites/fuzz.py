@@ -16,20 +16,24 @@ import multiprocessing
 import os
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from ember_hw.bench.fuzzing import classes
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
 from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
-from ember_hw.bench.fuzzing.every_level import EveryLevel
 from ember_hw.bench.fuzzing.faults import KINDS
 from ember_hw.bench.fuzzing.nests import NestAccount, run_nests
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.config import AcceleratorConfig
 from ember_hw.registers import REDUCE_FAULTS, FaultCode
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 #: What programs run on: the config, and how many units of it.
 TARGETS: dict[str, tuple[AcceleratorConfig, int]] = {
@@ -124,22 +128,21 @@ def _campaign(target: str) -> Campaign:
 
 def _accounts(parts: Sequence[Part], job: Job) -> Iterator[tuple[Part, Account]]:
     """Build what the parts need, then run them; yield each as it ends."""
-    targets = list(dict.fromkeys(part.target for part in parts))
+    for target, _ in _spread(build, dict.fromkeys(part.target for part in parts)):
+        job.watcher.detail(f"{target} is built")
+    yield from _spread(run_part, parts)
+
+
+def _spread(function: Callable[[P], R], items: Iterable[P]) -> Iterator[tuple[P, R]]:
+    """Call a function with each item, on all processors; yield item and result as it ends."""
     if PROCESSES == 1:
-        for target in targets:
-            job.watcher.detail(f"building {target}")
-            build(target)
-        yield from ((part, run_part(part)) for part in parts)
+        yield from ((item, function(item)) for item in items)
         return
     # A fresh interpreter each: none inherits what threads of this one hold.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
         try:
-            builds = {pool.submit(build, target): target for target in targets}
-            for built in as_completed(builds):
-                built.result()
-                job.watcher.detail(f"{builds[built]} is built")
-            runs = {pool.submit(run_part, part): part for part in parts}
+            runs = {pool.submit(function, item): item for item in items}
             for ran in as_completed(runs):
                 yield runs[ran], ran.result()
         finally:
@@ -188,33 +191,36 @@ def _nests(job: Job) -> Iterator[Row]:
 def _classes(job: Job) -> Iterator[Row]:
     calls = QUICK_CLASS_CALLS if job.quick else CLASS_CALLS
     job.watcher(f"fuzz: {CLASSES}, {calls} calls of each and real data sets")
+    parts = list(classes.parts(job.seed, calls, real=not job.quick))
+    waiting = Tally(classes.name_of(part) for part in parts)
+    accounts = {name: classes.ClassAccount(name) for name in waiting}
+    for _, found in _spread(partial(classes.run_part, rtl=not job.quick), parts):
+        account = accounts[found.name]
+        account.add(found)
+        for failure in found.comparison.failures:
+            job.watcher.detail(failure)
+        job.watcher.reached(sum(a.calls for a in accounts.values()), None, None)
+        waiting[found.name] -= 1
+        if not waiting[found.name]:
+            yield _class_row(account)
 
-    def on_call(account: classes.ClassAccount) -> None:
-        job.watcher.detail(f"{account.name}: {account.agreeing} of {account.calls} calls agree")
 
-    with EveryLevel(rtl=not job.quick) as levels:
-        for account in classes.run_classes(
-            levels,
-            seed=job.seed,
-            calls=calls,
-            real=() if job.quick else classes.real_cases(),
-            on_call=on_call,
-        ):
-            found = account.comparison
-            yield Row(
-                workload=CLASSES,
-                metric=f"calls of {account.name} with the same bits everywhere",
-                value=account.agreeing,
-                unit="calls",
-                params={
-                    "answers": dict(found.answers),
-                    "refused": dict(found.refused),
-                    "failures": found.failures,
-                },
-                reference_name="calls",
-                reference=account.calls,
-                bar=1.0,
-            )
+def _class_row(account: classes.ClassAccount) -> Row:
+    found = account.comparison
+    return Row(
+        workload=CLASSES,
+        metric=f"calls of {account.name} with the same bits everywhere",
+        value=account.agreeing,
+        unit="calls",
+        params={
+            "answers": dict(found.answers),
+            "refused": dict(found.refused),
+            "failures": found.failures,
+        },
+        reference_name="calls",
+        reference=account.calls,
+        bar=1.0,
+    )
 
 
 def _programs(job: Job, chosen: Mapping[str, int]) -> Iterator[Row]:

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
+import numpy as np
 import pytest
 
 from ember_hw.bench.fuzzing import classes
 from ember_hw.bench.fuzzing.classes import (
     KINDS,
     MODELS,
+    REAL_DATA,
     ClassAccount,
     Draw,
-    RealCase,
+    Real,
     attempt,
     attempt_real,
     draws,
-    run_classes,
+    parts,
+    real_case,
+    run_part,
 )
-from ember_hw.bench.fuzzing.every_level import Comparison, EveryLevel
-from ember_hw.bench.workloads import graphs
+from ember_hw.bench.fuzzing.every_level import INTERPRETERS, Comparison, EveryLevel
+from ember_hw.bench.workloads import triples
+from ember_hw.demo import movielens
 
 #: Random calls of each class here.
 CALLS = {
@@ -78,9 +82,12 @@ def test_simulated_unit_gives_the_same_bits(levels_and_unit: EveryLevel, model: 
 
 @pytest.mark.parametrize("model", ["spmm", "scatter_amax", "fused_sigmoid"])
 def test_graph_of_networkx_gives_the_same_bits(levels: EveryLevel, model: str) -> None:
-    cases = classes.graph_cases("karate club", graphs.GRAPHS["karate club"](0, 0))
-    (case,) = (case for case in cases if case.model == model)
-    assert attempt_real(case, levels, 0).failures == []
+    found = attempt_real(Real("karate club", model, 0), levels)
+    assert found.failures == []
+    # The whole graph at the end of each level, a part of it after each pass.
+    assert found.answers["slc"] == found.answers["dlc"] == 4
+    assert found.answers["slcvec"] == 3
+    assert found.answers["microcode"] == 8
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,21 +112,66 @@ def test_an_account_counts_errors_and_failures() -> None:
     assert account.comparison.refused == {"why": 1}
 
 
-def test_classes_and_data_sets_have_an_account_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing: Any = None
+def test_parts_are_all_calls() -> None:
+    drawn = list(parts(3, 7, real=False))
+    assert drawn == [draw for kind in KINDS for draw in draws(kind, 7, 3)]
+    real = [(data, model) for data, models in REAL_DATA.items() for model in models]
+    every = list(parts(3, 7, real=True))
+    assert every == [*(Real(*pair, 3) for pair in real), *drawn]
+    assert {MODELS[model].kind for _, model in real} == {*KINDS} - {"block_attention"}
 
-    def agrees(*arguments: object) -> Comparison:
+
+def test_a_part_counts_for_its_class_or_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+
+    def agrees(part: object, levels: EveryLevel) -> Comparison:
+        told.append((part, set(levels.devices)))
         return Comparison()
 
     monkeypatch.setattr(classes, "attempt", agrees)
     monkeypatch.setattr(classes, "attempt_real", agrees)
-    real = [RealCase(data, "spmm", 3, 1, lambda random, most: ()) for data in ("a", "a", "b")]
-    told: list[str] = []
-    accounts = list(
-        run_classes(
-            nothing, seed=0, calls=7, real=real, on_call=lambda account: told.append(account.name)
-        )
-    )
-    assert {a.name: a.calls for a in accounts} == {**dict.fromkeys(KINDS, 7), "a": 2, "b": 1}
-    assert all(account.agreeing == account.calls for account in accounts)
-    assert {*told} == {*KINDS, "a", "b"}
+    draw, real = Draw("spmm", 3, 0, 4), Real("UMLS", "distmult", 1)
+    accounts = [run_part(part, rtl=False) for part in (draw, real)]
+    assert [(a.name, a.calls, a.agreeing) for a in accounts] == [("spmm", 4, 4), ("UMLS", 1, 1)]
+    assert told == [(part, set(INTERPRETERS)) for part in (draw, real)]
+    accounts[0].add(accounts[1])
+    assert (accounts[0].calls, accounts[0].agreeing) == (5, 5)
+
+
+@pytest.mark.parametrize("model", ["spmm", "index_add"])
+def test_all_edges_of_a_graph_are_given(model: str) -> None:
+    case = real_case("les miserables", model)
+    whole, part = (case.inputs(np.random.default_rng(0), most) for most in (1000, 100))
+    assert (case.rows, len(whole[1]), len(part[1])) == (77, 508, 100)
+
+
+def test_all_triples_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = triples.parse_triples("b\tis\ta\nc\thas\tb\n")
+    monkeypatch.setattr(triples, "load", {"UMLS": known}.__getitem__)
+    case = real_case("UMLS", "transe_1")
+    assert (case.rows, case.relations) == (3, 2)
+    whole, part = (case.inputs(np.random.default_rng(0), most) for most in (1000, 1))
+    assert [column.tolist() for column in whole] == [[1, 2], [1, 0], [0, 1]]
+    assert [column.tolist() for column in part] == [[1], [1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("model", "shapes", "part_shapes"),
+    [
+        ("bag_sum", [(30,), (4,)], [(15,), (2,)]),
+        ("bag_weighted", [(30,), (4,), (30,)], [(15,), (2,), (15,)]),
+        ("embedding", [(10, 3)], [(10, 2)]),
+    ],
+)
+def test_all_histories_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    shapes: list[tuple[int, ...]],
+    part_shapes: list[tuple[int, ...]],
+) -> None:
+    histories = movielens.Bags(np.arange(30), np.array([0, 10, 15, 25]))
+    monkeypatch.setattr(movielens, "load", lambda: histories)
+    case = real_case("MovieLens-100K", model)
+    for most, expected in ((1000, shapes), (20, part_shapes)):
+        given = case.inputs(np.random.default_rng(0), most)
+        assert [array.shape for array in given] == expected

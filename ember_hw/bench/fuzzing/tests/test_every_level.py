@@ -48,6 +48,27 @@ def test_answers_are_counted(levels, bag):
     assert str(bag.module) == before
 
 
+def test_long_calls_are_run_at_the_end_of_each_level(levels, bag):
+    found = levels.compare(bag.module, bag.spec, CALLS[:1], long_calls=CALLS[1:], opt_levels=(3,))
+    assert found.failures == []
+    short = levels.compare(bag.module, bag.spec, CALLS[:1], opt_levels=(3,)).answers
+    assert found.answers - short == {
+        **dict.fromkeys(["scf", "slc", "slcvec", "dlc", "access program", "microcode"], 1),
+        "interpreter with C": 1,
+        "interpreter with NumPy": 1,
+    }
+
+
+def test_wrong_level_of_a_long_call_is_told(levels, bag, monkeypatch):
+    def fails(check, name, module):
+        if name == "slcvec":
+            raise CheckError("out must be right")
+
+    monkeypatch.setattr(every_level.LevelCheck, "check", fails)
+    found = levels.compare(bag.module, bag.spec, CALLS[:1], long_calls=CALLS[1:], opt_levels=(1,))
+    assert found.failures == ["opt_level 1, call 1: out must be right"]
+
+
 def test_wrong_reference_is_told(levels, bag, monkeypatch):
     right = embedding_bag.reference
     monkeypatch.setattr(embedding_bag, "reference", lambda *given: right(*given) + 1)
