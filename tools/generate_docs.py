@@ -1,6 +1,6 @@
-"""Writes docs/isa.md and docs/registers.md from the definitions that hardware and compiler read.
+"""Writes docs/isa.md, registers.md and link.md from the definitions that hardware and host read.
 
-``python tools/generate_docs.py`` writes both; ``--check`` writes nothing and fails if one is stale.
+``python tools/generate_docs.py`` writes all; ``--check`` writes nothing and fails if one is stale.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from ember_hw import isa, registers  # noqa: E402  # the checkout is importable from here on
+from ember_hw.boards.links import frame  # noqa: E402
 from ember_hw.config import AcceleratorConfig  # noqa: E402
 from ember_hw.isa import reduce  # noqa: E402
 
@@ -159,10 +160,57 @@ def registers_page(config: AcceleratorConfig) -> str:
     )
 
 
+def _field_table(fields: Iterable[tuple[str, int, str]]) -> str:
+    """Return a table of fields of bytes, one behind the other."""
+    at, rows = 0, []
+    for name, size, meaning in fields:
+        rows.append((at, size, f"`{name}`", meaning))
+        at += size
+    return table(("byte", "bytes", "field", "meaning"), rows)
+
+
+def link_page() -> str:
+    """Return docs/link.md."""
+
+    def choices(texts: dict) -> str:
+        rows = ((int(choice), f"`{choice.name}`", text) for choice, text in texts.items())
+        return table(("value", "name", "meaning"), rows)
+
+    return "\n".join(
+        (
+            _NOTICE.format(source="boards/links/frame.py"),
+            f"# The host link, protocol version {frame.PROTOCOL_VERSION}\n",
+            section(frame.__doc__),
+            f"A frame has at most {frame.MAX_DATA_BYTES} bytes of data; {frame.WINDOW_FRAMES} "
+            "requests may be open.\n",
+            "## Header\n",
+            _field_table(frame.HEADER),
+            "## Arguments of a request\n",
+            "Registers of the access unit begin at address 0 ([registers.md](registers.md)), those "
+            f"of the board at {frame.BOARD_REGISTERS:#x}.\n",
+            _field_table(frame.ARGUMENTS),
+            "## Operations\n",
+            choices(frame.OPERATION_TEXTS),
+            "## Status\n",
+            choices(frame.STATUS_TEXTS),
+            "## Description\n",
+            _field_table(frame.DESCRIPTION_HEAD),
+            "## Beats of the queues\n",
+            table(("value", "name"), ((int(kind), f"`{kind.name}`") for kind in frame.Beat)),
+            "## Error counts\n",
+            choices(frame.ERROR_COUNT_TEXTS),
+        )
+    )
+
+
 def pages() -> dict[str, str]:
     """Return the text of each generated page, by its path in the repository."""
     config = AcceleratorConfig.preset("default")
-    return {"docs/isa.md": isa_page(config), "docs/registers.md": registers_page(config)}
+    return {
+        "docs/isa.md": isa_page(config),
+        "docs/registers.md": registers_page(config),
+        "docs/link.md": link_page(),
+    }
 
 
 def main() -> int:
