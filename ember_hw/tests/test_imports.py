@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ember_hw.compiler": (),
     "ember_hw.rtl": (),
     "ember_hw.sim": ("ember_hw.rtl",),
-    "ember_hw.boards": ("ember_hw.rtl",),
+    "ember_hw.boards": ("ember_hw.rtl", "ember_hw.sim"),
     "ember_hw.host": ("ember_hw.compiler", "ember_hw.host.execution"),
     "ember_hw.host.execution": ("ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),
     "ember_hw.host.backends": (
@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "ember_hw.sim",
         "ember_hw.boards",
     ),
+    "ember_hw.nn": ("ember_hw.host",),
     "ember_hw.placement": ("ember_hw.compiler", "ember_hw.host"),
     "ember_hw.bench": ("*",),
     "ember_hw.demo": ("ember_hw", "ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),

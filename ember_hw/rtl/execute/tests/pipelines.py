@@ -16,7 +16,7 @@ from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
 from ember_hw.rtl.execute.float_convert import FloatFromInteger, FloatNarrow, FloatWiden
 from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FloatFormat
 from ember_hw.rtl.execute.float_multiply import FloatMultiply
-from ember_hw.rtl.execute.tests.verilated import verilated
+from ember_hw.sim.verilated import verilated
 
 COMBINES = {
     "add": Combine.SUM,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.execute.reduce_unit import ReduceUnit
 from ember_hw.rtl.execute.tests.reduce_cases import Case, row_beats
-from ember_hw.rtl.execute.tests.verilated import verilated
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
+from ember_hw.sim.verilated import verilated
 
 
 def program_bits(dut: ReduceUnit) -> list:
