@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute
 
+from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.interpreters.values import dtype_of
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
@@ -90,7 +91,7 @@ def _value(
                 for size, place in zip(sizes, places, strict=True)
             ]
             dtype = dtype_of(type_.element_type)
-            if dtype.kind == "f":
+            if is_float(dtype):
                 return random.standard_normal(shape).astype(dtype)
             steps = np.arange(shape[-1])
             values = np.minimum(2 * steps - (steps % 3 == 1), _LARGEST)

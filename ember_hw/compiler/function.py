@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.compiler.program import Argument, JsonValue
 from ember_hw.compiler.transforms.ir_facts import (
     ARGUMENT_NAMES,
@@ -32,7 +33,7 @@ from ember_hw.compiler.transforms.ir_facts import (
 from ember_hw.errors import CompileError
 
 #: Element types that the access unit and the execute side hold.
-_ELEMENTS = ("f32", "f64", "index", "i64", "i32", "i16", "i8")
+_ELEMENTS = ("f32", "f64", "f16", "bf16", "index", "i64", "i32", "i16", "i8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,7 @@ def _table(argument: Argument, table: Any, is_written: bool) -> NDArray[Any]:
     if is_written:
         raise ValueError(f"{what} must be read only, and the function writes it")
     if hasattr(table, "detach"):  # torch isn't imported for this
-        table = table.detach().cpu().numpy()
+        table = tensor_array(table)
     if not isinstance(table, np.ndarray):
         kind = type(table).__name__
         raise TypeError(f"{what} must be a NumPy array or a torch tensor, not {kind}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.nest import Callback, Nest, Operand, Patch
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ember_hw.compiler.backend.execute_code import ExecuteCode
 
 __all__ = [
-    "ELEMENT_DTYPES",
     "OPT_LEVELS",
     "Argument",
     "Callback",
@@ -41,18 +41,6 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 Extent: TypeAlias = "int | str"
 
 OPT_LEVELS = (0, 1, 2, 3)
-
-#: What the host holds a memref's elements in, by the name of their type.
-ELEMENT_DTYPES = {
-    "f32": "float32",
-    "f64": "float64",
-    "f16": "float16",
-    "index": "int64",
-    "i64": "int64",
-    "i32": "int32",
-    "i16": "int16",
-    "i8": "int8",
-}
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class Argument:
                 f"elements of argument {self.symbol!r} must be "
                 f"{', '.join(ELEMENT_DTYPES)}, not {element!r}"
             )
-        return np.dtype(ELEMENT_DTYPES[element])
+        return ELEMENT_DTYPES[element]
 
     @property
     def _memory(self) -> re.Match[str]:

@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.example import copied, find_example
 from ember_hw.compiler.interpreters import Schedule, interpret
 from ember_hw.compiler.interpreters.au import run_au
@@ -176,7 +177,7 @@ def _environment(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _same(expected: NDArray[Any], found: NDArray[Any]) -> NDArray[np.bool_]:
     """Compare bits; NaN equals NaN."""
-    if expected.dtype.kind != "f":
+    if not is_float(expected.dtype):
         return np.asarray(expected == found)
     bits = np.dtype(f"u{expected.itemsize}")
     same = np.ascontiguousarray(expected).view(bits) == np.ascontiguousarray(found).view(bits)

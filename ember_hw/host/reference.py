@@ -166,8 +166,9 @@ def count_mismatches(pooled: NDArray[np.float32], expected: NDArray[np.float32])
 
 
 def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-    both_nan = np.isnan(left) & np.isnan(right)
-    return both_nan | ((left == right) & (np.signbit(left) == np.signbit(right)))
+    with np.errstate(invalid="ignore"):  # bfloat16's NaNs that signal
+        both_nan = np.isnan(left) & np.isnan(right)
+        return both_nan | ((left == right) & (np.signbit(left) == np.signbit(right)))
 
 
 def larger(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.program import Argument, Nest
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.launch import Launch
@@ -118,7 +119,7 @@ def element_bytes(nest: Nest, calls: Mapping[int, int], arguments: Sequence[Argu
     sizes = {
         argument.symbol: argument.dtype.itemsize
         for argument in arguments
-        if argument.is_memory and len(argument.extents) > 1 and argument.dtype.kind == "f"
+        if argument.is_memory and len(argument.extents) > 1 and is_float(argument.dtype)
     }
     return sum(
         calls[callback.id] * sizes.get(operand.symbol, 0)

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import Float64Type, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.backend.assemble import Assembly
-from ember_hw.compiler.backend.execute_operations import FLOATS
-from ember_hw.compiler.dialects.au_program import element_bytes
+from ember_hw.compiler.backend.execute_operations import FLOATS, HALVES
 from ember_hw.compiler.dialects.slc import MemStreamOp
 from ember_hw.compiler.dialects.stream_types import head_type
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.interpreters.values import as_memref
 from ember_hw.compiler.transforms.ir_facts import argument_symbols, memref_root, value_name
 from ember_hw.errors import UnsupportedError
@@ -28,8 +28,8 @@ def narrowest_float_bytes(module: ModuleOp) -> int:
         for value in function.body.block.args
     ]
     elements = [str(memref.element_type) for memref in memrefs if memref is not None]
-    only_wide = "f64" in elements and "f32" not in elements
-    return element_bytes(Float64Type()) if only_wide else 4
+    sizes = [ELEMENT_DTYPES[name].itemsize for name in elements if name in (*HALVES, *FLOATS)]
+    return min(sizes, default=4)
 
 
 def check_stream_elements(function: FuncOp, opt_level: int, remarks: Sequence[str]) -> None:
@@ -76,8 +76,9 @@ def check_row_elements(assembly: Assembly, opt_level: int) -> None:
     """
     for callback in assembly.callbacks:
         for operand in callback.operands:
-            if operand.kind == "row" and operand.dtype not in FLOATS:
+            if operand.kind == "row" and operand.dtype not in (*HALVES, *FLOATS):
                 raise UnsupportedError(
-                    f"elements of the rows of {operand.symbol!r} must be {' or '.join(FLOATS)} at "
-                    f"opt_level {opt_level}, not {operand.dtype}; compile with opt_level=0"
+                    f"elements of the rows of {operand.symbol!r} must be "
+                    f"{', '.join(HALVES)}, {' or '.join(FLOATS)} at opt_level {opt_level}, "
+                    f"not {operand.dtype}; compile with opt_level=0"
                 )

@@ -4,9 +4,10 @@ The code is scalar: a loop over the lanes of vectors is a loop over elements, so
 masks are left and a fold is a loop that carries a value. `extract_code` makes it from `dlc`; the
 host makes C or NumPy calls of it (`ember_hw.host.execution`).
 
-Types are `index` (64 bits), `i1`, `i8`, `i16`, `i32`, `i64`, `f32`, `f64`, and `row<f32>` or
-`row<f64>`, a row of the row queue. Scalars of the queues have 32 bits: no f64 is popped. A name is
-defined once in the whole code and above its use. The grammar, as `str` prints it:
+Types are `index` (64 bits), `i1`, `i8`, `i16`, `i32`, `i64`, `f16`, `bf16`, `f32`, `f64`, and
+``row<f32>`` (or of another float), a row of the row queue. `f16` and `bf16` are stored, moved and
+converted; nothing is computed in them. Scalars of the queues have 32 bits: no f64 is popped. A name
+is defined once in the whole code and above its use. The grammar, as `str` prints it:
 
 ```text
 code      = memory* variable* "entry:" statement* case* "end:" statement*

@@ -10,7 +10,9 @@ __all__ = [
     "F32_ONLY",
     "FLOATS",
     "FLOAT_BINARY",
+    "FLOAT_CASTS",
     "FLOAT_UNARY",
+    "HALVES",
     "INTEGERS",
     "INTEGER_BINARY",
     "check_operation",
@@ -18,6 +20,8 @@ __all__ = [
 
 INTEGERS = ("index", "i1", "i8", "i16", "i32", "i64")
 FLOATS = ("f32", "f64")
+#: Floats that are stored, moved and converted; nothing is computed in them.
+HALVES = ("f16", "bf16")
 #: Operations that are defined on f32 alone.
 F32_ONLY = ("exp", "fma")
 
@@ -78,6 +82,11 @@ FLOAT_PREDICATES = (
 
 #: Casts of integers (signed, unsigned), between integers and floats.
 CASTS = ("convert", "extui", "sitofp", "fptosi")
+#: Casts between floats by name: source and result.
+FLOAT_CASTS = {
+    "extf": (("f16", "f32"), ("bf16", "f32"), ("f32", "f64")),
+    "truncf": (("f32", "f16"), ("f32", "bf16"), ("f64", "f32")),
+}
 
 
 def check_operation(
@@ -103,8 +112,11 @@ def check_operation(
             type_ = operands[0] if operands else ""
             expected = (type_, type_) if type_ in FLOATS and result == "i1" else None
         case "select":
-            is_scalar = result in INTEGERS or result in FLOATS
+            is_scalar = result in (*INTEGERS, *FLOATS, *HALVES)
             expected = ("i1", result, result) if is_scalar else None
+        case _ if operation in FLOAT_CASTS:
+            is_legal = len(operands) == 1 and (operands[0], result) in FLOAT_CASTS[operation]
+            expected = operands if is_legal else None
         case _ if operation in CASTS:
             source = FLOATS if operation == "fptosi" else INTEGERS
             target = FLOATS if operation == "sitofp" else INTEGERS

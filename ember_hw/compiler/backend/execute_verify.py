@@ -23,14 +23,19 @@ from ember_hw.compiler.backend.execute_code import (
     is_row,
     row_element,
 )
-from ember_hw.compiler.backend.execute_operations import FLOATS, INTEGERS, check_operation
+from ember_hw.compiler.backend.execute_operations import (
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    check_operation,
+)
 from ember_hw.errors import ProgramError
 
 __all__ = ["verify"]
 
-_SCALARS = (*INTEGERS, *FLOATS)
+_SCALARS = (*INTEGERS, *FLOATS, *HALVES)
 #: Scalars that a bundle can hold.
-_POPPED = (*INTEGERS, "f32")
+_POPPED = (*INTEGERS, *HALVES, "f32")
 
 
 def verify(code: ExecuteCode) -> dict[str, str]:
@@ -168,7 +173,7 @@ class _Verifier:
                 if is_row(statement.type):
                     self.popped.add(statement.name)
                 elif statement.type not in _POPPED:
-                    rule = "an integer, f32 or a row"
+                    rule = "an integer, f16, bf16, f32 or a row"
                     self.refuse(f"type of {statement.name!r}", rule, statement.type)
                 self.define(statement.name, statement.type)
             case ReadRow():

@@ -159,7 +159,7 @@ class Extraction:
         )
 
     def _untyped(self, op: Operation) -> NoReturn:
-        self.refuse(op, "of index, i1, i8, i16, i32, i64, f32, f64 or a row of them")
+        self.refuse(op, "of index, i1, i8, i16, i32, i64, f16, bf16, f32, f64 or a row of them")
 
     def value(self, user: Operation, value: SSAValue) -> str:
         """Return the name of a scalar or a row."""

@@ -7,7 +7,9 @@ from typing import cast
 
 from xdsl.dialects import arith, func, llvm, math, memref
 from xdsl.dialects.builtin import (
+    BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -30,8 +32,10 @@ from ember_hw.compiler.backend.execute_code import (
 from ember_hw.compiler.backend.execute_operations import (
     F32_ONLY,
     FLOAT_BINARY,
+    FLOAT_CASTS,
     FLOAT_UNARY,
     FLOATS,
+    HALVES,
     INTEGER_BINARY,
     INTEGERS,
 )
@@ -67,6 +71,10 @@ def scalar_type(type_: Attribute) -> str | None:
         case IntegerType():
             name = f"i{type_.bitwidth}"
             return name if name in INTEGERS else None
+        case Float16Type():
+            return "f16"
+        case BFloat16Type():
+            return "bf16"
         case Float32Type():
             return "f32"
         case Float64Type():
@@ -129,6 +137,8 @@ def computation(op: Operation) -> tuple[str, str] | None:
             return "sitofp", type_
         case arith.FPToSIOp():
             return "fptosi", type_
+        case arith.ExtFOp() | arith.TruncFOp():
+            return _float_cast(op, type_)
         case math.FmaOp():
             return ("fma", type_) if type_ == "f32" else None
         case _:
@@ -136,7 +146,16 @@ def computation(op: Operation) -> tuple[str, str] | None:
             known = (*FLOAT_BINARY, *FLOAT_UNARY, *INTEGER_BINARY)
             is_known = dialect in ("arith", "math") and name in known
             is_known = is_known and (type_ == "f32" or name not in F32_ONLY)
-            return (name, type_) if is_known else None
+            return (name, type_) if is_known and type_ not in HALVES else None
+
+
+def _float_cast(op: arith.ExtFOp | arith.TruncFOp, type_: str) -> tuple[str, str] | None:
+    """Return a cast between floats; None of those that execute code doesn't have."""
+    source = op.input.type
+    if isinstance(source, VectorType):
+        source = cast("VectorType[Attribute]", source).element_type
+    name = "extf" if isinstance(op, arith.ExtFOp) else "truncf"
+    return (name, type_) if (scalar_type(source), type_) in FLOAT_CASTS[name] else None
 
 
 class HostValues:
@@ -280,7 +299,7 @@ class HostValues:
 
 def _fit(type_: str, value: float) -> int | float:
     """Return a constant as execute code holds it: integers signed, i1 as 0 or 1."""
-    if type_ in FLOATS:
+    if type_ in FLOATS or type_ in HALVES:
         return float(value)
     if type_ == "i1":
         return int(value) & 1

@@ -1,8 +1,9 @@
 """
 `slcvec`, vectorised `slc`: loops that advance by a vector of lanes, row buffers, masks.
 
-A vector of VL lanes (2, 3, 4, 8 or 16) is one head of a stream. Only the `bcast` loop form, a
-vector loop inside scalar loops, is lowered; the others are read so that reference text can be.
+A vector of VL lanes (a power of two up to 64, or 3) is one head of a stream. Only the `bcast` loop
+form, a vector loop inside scalar loops, is lowered; the others are read so that reference text can
+be.
 
 Ref: the published Ember implementation, op definitions of its SLCVEC dialect.
 """

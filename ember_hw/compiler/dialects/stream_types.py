@@ -20,7 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-VECTOR_LENGTHS = (2, 3, 4, 8, 16)
+VECTOR_LENGTHS = (2, 3, 4, 8, 16, 32, 64)
 """Lane counts that a vector of the pipeline may have."""
 
 

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from ember_hw.compiler.dialects import slcvec
 from ember_hw.compiler.dialects.stream_types import head_type
+from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.interpreters.arithmetic import FLOAT_COMPARE, INTEGER_COMPARE
 from ember_hw.compiler.interpreters.frame import (
     Body,
@@ -269,7 +270,7 @@ def _compare(op: slcvec.CompareOp, lowering: Lowering) -> Step:
     lhs, rhs, target = lowering.slot(op.lhs), lowering.slot(op.rhs), lowering.slot(op.result)
     dtype = dtype_of(vector_type(op.lhs).element_type)
     unsigned = np.dtype(f"u{dtype.itemsize}") if dtype.kind == "i" and name[0] == "u" else dtype
-    compare = FLOAT_COMPARE[name] if dtype.kind == "f" else INTEGER_COMPARE[name[-2:]]
+    compare = FLOAT_COMPARE[name] if is_float(dtype) else INTEGER_COMPARE[name[-2:]]
 
     def run(frame: Frame) -> None:
         frame[target] = compare(frame[lhs].view(unsigned), frame[rhs].view(unsigned))

@@ -5,7 +5,7 @@ The value model that all interpreters share.
 | --- | --- |
 | `index`, iN | `int`, signed; iN wraps to N bits, `index` doesn't wrap |
 | `i1` | `bool` |
-| `f16`, `f32`, `f64` | NumPy scalar of that dtype: no widening, no fused multiply-add |
+| `f16`, `bf16`, `f32`, `f64` | NumPy scalar of that dtype: no widening, no fused multiply-add |
 | `vector<NxT>` | `np.ndarray` (N,), never written in place |
 | `memref<..xT>` | `np.ndarray` of any strides, written in place; `index` elements are int64 |
 | `!slc.stream<T>` | its head, a value of T |
@@ -20,6 +20,7 @@ from typing import Any, SupportsIndex, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    BFloat16Type,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -36,6 +37,7 @@ from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
 from ember_hw.compiler.dialects.stream_types import head_type
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, is_float
 from ember_hw.errors import UnsupportedError
 
 __all__ = [
@@ -63,18 +65,7 @@ __all__ = [
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Wrap: TypeAlias = Callable[[int], int]
 
-_FLOATS: dict[type[Attribute], type[np.generic]] = {
-    Float16Type: np.float16,
-    Float32Type: np.float32,
-    Float64Type: np.float64,
-}
-_INTEGERS: dict[int, type[np.generic]] = {
-    1: np.bool_,
-    8: np.int8,
-    16: np.int16,
-    32: np.int32,
-    64: np.int64,
-}
+_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 
 def as_vector(type_: Attribute) -> VectorType[Attribute] | None:
@@ -113,14 +104,14 @@ def is_integer(type_: Attribute) -> bool:
 
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
     """Return the dtype that holds one element of this type in a memref or a vector."""
-    width = 64 if isinstance(type_, IndexType) else integer_width(type_)
-    found = _FLOATS.get(type(type_)) if width is None else _INTEGERS.get(width)
+    is_scalar = isinstance(type_, (IndexType, IntegerType, *_FLOATS))
+    found = ELEMENT_DTYPES.get(str(type_)) if is_scalar else None
     if found is None:
         raise UnsupportedError(
-            "element type must be index, i1, i8, i16, i32, i64, f16, f32 or f64 to be "
+            "element type must be index, i1, i8, i16, i32, i64, f16, bf16, f32 or f64 to be "
             f"interpreted, not {type_}"
         )
-    return np.dtype(found)
+    return found
 
 
 def wrap_to(type_: Attribute) -> Wrap:
@@ -271,5 +262,5 @@ def poisoned(shape: Sequence[int], type_: Attribute) -> Array:
     dtype = dtype_of(type_)
     if dtype == np.bool_:
         return np.zeros(shape, dtype)
-    fill = np.nan if dtype.kind == "f" else np.iinfo(dtype).min
+    fill = np.nan if is_float(dtype) else np.iinfo(dtype).min
     return np.full(shape, fill, dtype)

@@ -144,8 +144,9 @@ def test_names_are_distinct() -> None:
             "memref<?xf32, strided<[2]>>",
         ),
         (
-            "%z: memref<?xf16>",
-            "element type of 'z' must be one of f32, f64, index, i64, i32, i16, i8, not f16",
+            "%z: memref<?xf128>",
+            "element type of 'z' must be one of f32, f64, f16, bf16, index, i64, i32, i16, i8, "
+            "not f128",
         ),
         (
             "%z: f32",
@@ -223,7 +224,7 @@ def test_rows_of_integers_are_elements_at_level_0() -> None:
     with pytest.raises(UnsupportedError) as error:
         compile_function(text, opt_level=2)
     assert str(error.value) == (
-        "elements of the rows of 'x' must be f32 or f64 at opt_level 2, not i64; "
+        "elements of the rows of 'x' must be f16, bf16, f32 or f64 at opt_level 2, not i64; "
         "compile with opt_level=0"
     )
     assert compile_function(text, opt_level=0)

@@ -29,6 +29,8 @@ _LANE_OPS = (
     arith.MinimumfOp,
     arith.MaxnumfOp,
     arith.MinnumfOp,
+    arith.ExtFOp,
+    arith.TruncFOp,
     arith.AddiOp,
     arith.SubiOp,
     arith.MuliOp,

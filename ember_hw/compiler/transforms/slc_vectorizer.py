@@ -57,7 +57,7 @@ class SlcVectorizer(ModulePass):
     Parameters
     ----------
     vector_length : int
-        Lanes: 2, 3, 4, 8 or 16.
+        Lanes: 2, 3, 4, 8, 16, 32 or 64.
     aligned : bool
         Whether only loops qualify whose lower bound is a constant multiple of the lanes, as parts
         of rows begin there in hardware.

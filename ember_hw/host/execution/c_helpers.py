@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ember_hw.compiler.backend.execute_operations import HALVES
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.float_math import EXP_C
+from ember_hw.host.execution.c_halves import HALF_C, half_cast
 
 __all__ = ["C_TYPES", "HELPERS", "RESERVED", "expression", "literal"]
 
@@ -14,6 +19,8 @@ C_TYPES = {
     "i16": "int16_t",
     "i8": "int8_t",
     "i1": "bool",
+    "f16": "uint16_t",  # its bits: not every C compiler has a type for it
+    "bf16": "uint16_t",
     "f32": "float",
     "f64": "double",
 }
@@ -67,6 +74,7 @@ static inline float ember_float(uint32_t bits)
     return value;
 }
 """
+    + HALF_C
     + EXP_C
 )
 
@@ -162,6 +170,8 @@ def expression(operation: str, type_: str, operands: list[str], source: str) -> 
             return _compare_integers(predicate, operands, source)
         case "sitofp":
             return f"({C_TYPES[type_]}){'-' if source == 'i1' else ''}{operands[0]}"
+        case "extf" | "truncf":
+            return half_cast(source, type_, operands[0]) or f"({C_TYPES[type_]}){operands[0]}"
         case "fptosi" | "convert" | "extui":
             return _convert(name, type_, operands[0], source)
         case _ if name in _INFIX:
@@ -211,6 +221,9 @@ def literal(type_: str, value: float) -> str:
             return "INT64_MIN"
         text = f"INT64_C({value})" if abs(value) >= 1 << 31 else str(value)
         return f"({text})" if value < 0 else text
+    if type_ in HALVES:
+        bits = np.array(value).astype(ELEMENT_DTYPES[type_]).view(np.uint16)
+        return f"{int(bits):#06x}"
     if value != value:
         return "NAN"
     if value in (float("inf"), float("-inf")):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ember_hw.compiler.backend.execute_code import Pop, is_row, row_element
+from ember_hw.compiler.backend.execute_operations import HALVES
 from ember_hw.compiler.program import Callback
 from ember_hw.host.execution.c_helpers import C_TYPES, HELPERS
 from ember_hw.host.execution.c_statements import Statements
@@ -248,6 +249,8 @@ def _argument(type_: str, number: int) -> list[str]:
         ]
     if type_ == "f32":
         return [f"ember_float(scalar[{number}])"]
+    if type_ in HALVES:
+        return [f"(uint16_t)scalar[{number}]"]
     if type_ == "i1":
         return [f"scalar[{number}] & 1"]
     return [f"({C_TYPES[type_]})(int32_t)scalar[{number}]"]

@@ -24,6 +24,7 @@ from ember_hw.compiler.backend.execute_code import (
     defines,
     is_row,
 )
+from ember_hw.compiler.backend.execute_operations import HALVES
 from ember_hw.compiler.program import Callback
 from ember_hw.host.execution.numpy_operations import DTYPES, Values, compute, wrap
 from ember_hw.host.execution.numpy_plan import CasePlan, Plan, Span
@@ -136,6 +137,8 @@ class BatchValues:
                 words = self.batch.scalars[tokens.bundles, operand.index]
                 if statement.type == "f32":
                     return words.view(np.float32)
+                if statement.type in HALVES:
+                    return words.astype(np.uint16).view(DTYPES[statement.type])
                 return (
                     wrap(statement.type, words.view(np.int32))
                     if statement.type != "i1"

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.float_math import exp, fused_multiply_add
 
 __all__ = ["DTYPES", "Values", "compute", "maximum", "minimum", "wrap"]
@@ -15,16 +16,7 @@ __all__ = ["DTYPES", "Values", "compute", "maximum", "minimum", "wrap"]
 Values: TypeAlias = Any
 
 #: What values and memories are held in, by type.
-DTYPES: dict[str, np.dtype[Any]] = {
-    "index": np.dtype(np.int64),
-    "i64": np.dtype(np.int64),
-    "i32": np.dtype(np.int32),
-    "i16": np.dtype(np.int16),
-    "i8": np.dtype(np.int8),
-    "i1": np.dtype(np.bool_),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}
+DTYPES = ELEMENT_DTYPES
 
 
 def _where(condition: Values, if_true: Values, if_false: Values) -> Values:
@@ -174,6 +166,8 @@ def compute(operation: str, type_: str, operands: Sequence[Values]) -> Values:
                 if value.dtype == np.bool_:
                     value = -value.astype(np.int64)
                 return value.astype(DTYPES[type_])
+            case "extf" | "truncf":
+                return operands[0].astype(DTYPES[type_])
             case "fptosi":
                 return _to_integer(type_, operands[0].astype(np.int64))
             case _ if name in _FLOAT_UNARY:

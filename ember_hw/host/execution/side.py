@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import ExecuteCode, Pop, Scalar, is_row, row_element
+from ember_hw.compiler.backend.execute_operations import FLOATS, HALVES
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.program import Callback, Nest
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.c_compiler import find_compiler
@@ -17,24 +18,15 @@ from ember_hw.host.execution.chunk import Chunk
 from ember_hw.host.execution.queues import Batch, Queues, RowEntry, row_entries
 from ember_hw.isa import Microcode, event_bit, events_in_order
 
-__all__ = ["DTYPES", "ENGINES", "ExecuteSide"]
+__all__ = ["ENGINES", "ExecuteSide"]
 
 #: `c`: generated C. `numpy`: array calls. `auto`: `c` where a compiler is found, else `numpy`.
 ENGINES = ("auto", "c", "numpy")
 
-#: What a memory's array must hold, by element type of execute code.
-DTYPES: dict[str, np.dtype[Any]] = {
-    "index": np.dtype(np.int64),
-    "i64": np.dtype(np.int64),
-    "i32": np.dtype(np.int32),
-    "i16": np.dtype(np.int16),
-    "i8": np.dtype(np.int8),
-    "i1": np.dtype(np.bool_),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}
 #: Row dtypes of operands by element type of the row that the code pops.
-_ROW_DTYPES = {"f32": ("f32",), "f64": ("f64",)}
+_ROW_DTYPES = {name: (name,) for name in (*HALVES, *FLOATS)}
+#: Floats that a scalar of a bundle can be.
+_SCALAR_FLOATS = (*HALVES, "f32")
 _INTEGER_DTYPES = ("index", "i8", "i16", "i32", "i64")
 
 
@@ -196,7 +188,7 @@ def _check_callback(
         if is_row(pop.type):
             legal = _ROW_DTYPES.get(row_element(pop.type), ())
         else:
-            legal = ("f32",) if pop.type == "f32" else _INTEGER_DTYPES
+            legal = (pop.type,) if pop.type in _SCALAR_FLOATS else _INTEGER_DTYPES
         if operand.kind != kind or operand.dtype not in legal:
             raise ProgramError(
                 f"operand {number} of callback {callback.id} must be a {kind} of dtype "
@@ -216,7 +208,7 @@ def _check_arguments(
     """Refuse arrays and scalars that aren't the code's."""
     for memory in code.memories:
         array = arrays.get(memory.symbol)
-        dtype = DTYPES[memory.element]
+        dtype = ELEMENT_DTYPES[memory.element]
         if array is None:
             raise ProgramError(
                 f"arrays of the execute side must hold {memory.symbol!r}, "

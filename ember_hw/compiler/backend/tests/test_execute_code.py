@@ -177,7 +177,7 @@ IN_CASE = "(case 1 of execute code)"
         ),
         (
             (Pop("v", "f64"),),
-            f"type of 'v' must be an integer, f32 or a row, not 'f64' {IN_CASE}",
+            f"type of 'v' must be an integer, f16, bf16, f32 or a row, not 'f64' {IN_CASE}",
         ),
         ((ReadRow("v", "f0", "c0"),), f"type of 'f0' must be a row, not 'f32' {IN_CASE}"),
         ((GetVariable("v", 9),), f"variable must be a declared one, not 9 {IN_CASE}"),

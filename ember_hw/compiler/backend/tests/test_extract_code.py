@@ -119,9 +119,9 @@ def test_host_values_are_computed_in_the_entry() -> None:
     [
         ("%x = math.log %f0 : f32", "math.log", "an operation of execute code"),
         (
-            "%x = dlc.pop_operand : f16",
+            "%x = dlc.pop_operand : f128",
             "dlc.pop_operand",
-            "of index, i1, i8, i16, i32, i64, f32, f64 or a row of them",
+            "of index, i1, i8, i16, i32, i64, f16, bf16, f32, f64 or a row of them",
         ),
         (
             "%x = memref.alloc() : memref<4xf32>  memref.store %f0, %x[%c0] : memref<4xf32>",

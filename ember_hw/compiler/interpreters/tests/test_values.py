@@ -54,11 +54,11 @@ def test_scalar_arguments_become_values_of_their_type() -> None:
 
 def test_element_type_without_a_dtype_is_refused() -> None:
     message = (
-        "element type must be index, i1, i8, i16, i32, i64, f16, f32 or f64 to be interpreted, "
-        "not bf16"
+        "element type must be index, i1, i8, i16, i32, i64, f16, bf16, f32 or f64 to be "
+        "interpreted, not f128"
     )
     with pytest.raises(UnsupportedError, match=whole(message)):
-        evaluate("arith.constant 1.0 : bf16", "", "bf16")
+        evaluate("arith.constant 1.0 : f128", "", "f128")
 
 
 def test_constant_of_another_kind_is_refused() -> None:

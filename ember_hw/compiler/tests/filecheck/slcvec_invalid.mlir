@@ -7,7 +7,7 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>, %r
   }
   func.return
 }
-// CHECK: error: 'slcvec.for' ({{.*}}): vectorLength must be one of 2, 3, 4, 8, 16, not 5
+// CHECK: error: 'slcvec.for' ({{.*}}): vectorLength must be one of 2, 3, 4, 8, 16, 32, 64, not 5
 
 // -----
 
@@ -100,7 +100,7 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>, %r
   %q = slcvec.mem_stream %m[%s, %i] : memref<?x?xf32>[!slc.stream<index>, !slc.stream<vector<4xindex>>] into !slc.stream<vector<5xf32>>
   func.return
 }
-// CHECK: error: 'slcvec.mem_stream' (%q, {{.*}}): element of the result stream must be a vector of 2, 3, 4, 8, 16 lanes, not vector<5xf32>
+// CHECK: error: 'slcvec.mem_stream' (%q, {{.*}}): element of the result stream must be a vector of 2, 3, 4, 8, 16, 32, 64 lanes, not vector<5xf32>
 
 // -----
 
@@ -124,7 +124,7 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>, %r
   %q = slcvec.broadcast %s : !slc.stream<index> to !slc.stream<index>
   func.return
 }
-// CHECK: error: 'slcvec.broadcast' (%q, {{.*}}): vector side of the op must be a vector of 2, 3, 4, 8, 16 lanes, not index
+// CHECK: error: 'slcvec.broadcast' (%q, {{.*}}): vector side of the op must be a vector of 2, 3, 4, 8, 16, 32, 64 lanes, not index
 
 // -----
 
@@ -172,7 +172,7 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>, %r
   %q = slcvec.tmp_vec_cast %f : f32 to f32
   func.return
 }
-// CHECK: error: 'slcvec.tmp_vec_cast' (%q, {{.*}}): vector side of the op must be a vector of 2, 3, 4, 8, 16 lanes, not f32
+// CHECK: error: 'slcvec.tmp_vec_cast' (%q, {{.*}}): vector side of the op must be a vector of 2, 3, 4, 8, 16, 32, 64 lanes, not f32
 
 // -----
 
@@ -244,4 +244,4 @@ func.func @f(%v: index, %s: !slc.stream<index>, %f: f32, %m: memref<?x?xf32>, %r
   %q = slcvec.mask %v %v %v %v : vector<7xi1>
   func.return
 }
-// CHECK: error: 'slcvec.mask' (%q, {{.*}}): type of the result must be a vector of 2, 3, 4, 8, 16 lanes, not vector<7xi1>
+// CHECK: error: 'slcvec.mask' (%q, {{.*}}): type of the result must be a vector of 2, 3, 4, 8, 16, 32, 64 lanes, not vector<7xi1>

@@ -6,7 +6,7 @@ func.func @f(%a: f32, %v: vector<5xf32>, %m: vector<5xi1>) {
   %n = slcvec.fold<add> %a, %v mask %m : f32, vector<5xf32>, vector<5xi1>
   func.return
 }
-// CHECK: error: 'slcvec.fold' ({{.*}}): type of the lanes must be a vector of 2, 3, 4, 8, 16 lanes, not vector<5xf32>
+// CHECK: error: 'slcvec.fold' ({{.*}}): type of the lanes must be a vector of 2, 3, 4, 8, 16, 32, 64 lanes, not vector<5xf32>
 
 // -----
 

@@ -29,9 +29,9 @@ from ember_hw.compiler.backend.execute_operations import (
     INTEGER_BINARY,
     INTEGER_PREDICATES,
 )
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES as DTYPES
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
-from ember_hw.host.execution.side import DTYPES
 from ember_hw.host.execution.tests.codes import (
     CONFIG,
     ELEMENTS,
@@ -112,7 +112,7 @@ def interpreted(operation: str, result: str, source: str, values: tuple[Any, ...
         case "convert":
             cast = "extsi" if DTYPES[result].itemsize > DTYPES[source].itemsize else "trunci"
             text = f"arith.{cast} {operands} : {source} to {result}"
-        case "extui" | "sitofp" | "fptosi":
+        case "extui" | "sitofp" | "fptosi" | "extf" | "truncf":
             text = f"arith.{name} {operands} : {source} to {result}"
         case _:
             text = f"{dialect}.{name} {operands} : {result}"
