@@ -20,11 +20,7 @@ from typing import Any, SupportsIndex, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -65,8 +61,6 @@ __all__ = [
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Wrap: TypeAlias = Callable[[int], int]
 
-_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
-
 
 def as_vector(type_: Attribute) -> VectorType[Attribute] | None:
     """Return the type if it is a vector type."""
@@ -104,8 +98,7 @@ def is_integer(type_: Attribute) -> bool:
 
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
     """Return the dtype that holds one element of this type in a memref or a vector."""
-    is_scalar = isinstance(type_, (IndexType, IntegerType, *_FLOATS))
-    found = ELEMENT_DTYPES.get(str(type_)) if is_scalar else None
+    found = ELEMENT_DTYPES.get(str(type_))
     if found is None:
         raise UnsupportedError(
             "element type must be index, i1, i8, i16, i32, i64, f16, bf16, f32 or f64 to be "
