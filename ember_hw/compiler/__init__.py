@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from xdsl.dialects.builtin import ModuleOp
 
+    from ember_hw.compiler.backend.reduce_split import Execute
     from ember_hw.compiler.program import Program
     from ember_hw.config import AcceleratorConfig
 
@@ -22,6 +23,7 @@ def compile(
     opt_level: int = 3,
     config: AcceleratorConfig | None = None,
     verify: Literal["every-pass"] | None = None,
+    execute: Execute = "auto",
 ) -> Program:
     """Compile a model for an access unit.
 
@@ -39,6 +41,10 @@ def compile(
     verify : "every-pass", optional
         Run the IR after every pass and the access program in the interpreters, on a small seeded
         request, against the exact reference.
+    execute : "auto", "host" or "fabric"
+        What runs the execute code, where the config has a reduce unit (`docs/reduce_unit.md`): the
+        host, the fabric, or the fabric for the nests that it can run and the host for the others.
+        Without one it is the host. `Program.placement` says which runs what, and why.
 
     Returns
     -------
@@ -49,7 +55,8 @@ def compile(
     ------
     UnsupportedError
         The model holds something else; the message names the torch node. Or rows are longer than
-        the access unit's at this opt level; the message names the table.
+        the access unit's at this opt level; the message names the table. Or `execute` is "fabric",
+        and the reduce unit can't run a nest; the message says why.
     CompileError
         The model can't become a program.
     AssemblyError
@@ -57,7 +64,8 @@ def compile(
     CheckError
         A pass broke a rule of the IR, or (with `verify`) the result.
     ValueError
-        `opt_level` or `verify` is none of the above.
+        `opt_level`, `verify` or `execute` is none of the above, or `execute` is "fabric" and the
+        config has no reduce unit.
 
     Examples
     --------
@@ -74,14 +82,16 @@ def compile(
     from ember_hw.config import AcceleratorConfig
     from ember_hw.errors import AssemblyError
 
-    _check_options(opt_level, verify)
+    config = config or AcceleratorConfig()
+    _check_options(opt_level, verify, execute, config)
     imported = import_module(module, example_inputs)
     try:
         return build(
             imported.module,
             imported.spec,
             opt_level=opt_level,
-            config=config or AcceleratorConfig(),
+            config=config,
+            execute=execute,
             check=check_of(imported.spec, imported.module) if verify else None,
         )
     except AssemblyError as error:
@@ -102,6 +112,7 @@ def compile_function(
     may_leave_loops: bool = False,
     example_inputs: Mapping[str, Any] | None = None,
     verify: Literal["every-pass"] | None = None,
+    execute: Execute = "auto",
 ) -> Program:
     """Compile a function of scf loops; docs/scf.md says which.
 
@@ -124,6 +135,9 @@ def compile_function(
     verify : "every-pass", optional
         Run the IR after every pass, the access program and the microcode, and hold all of them
         against the interpreter's answer for the function as it was.
+    execute : "auto", "host" or "fabric"
+        As for `compile`. Where the fabric accumulates into an array, that must begin as the
+        accumulator does: as +0 for sums and as -inf for maxima.
 
     Returns
     -------
@@ -139,11 +153,11 @@ def compile_function(
     CompileError
         The function is outside the grammar; the message names op and rule.
     UnsupportedError
-        Rows of a table are longer than the access unit's at this opt level.
+        Rows of a table are longer than the access unit's at this opt level, or as for `compile`.
     AssemblyError
         The program doesn't fit the config; the message names the limit.
     TypeError, ValueError
-        A table doesn't fit its argument, or `opt_level` or `verify` is no legal value.
+        A table doesn't fit its argument, or `opt_level`, `verify` or `execute` is no legal value.
 
     Examples
     --------
@@ -173,24 +187,35 @@ def compile_function(
     from ember_hw.compiler.self_check import check_of
     from ember_hw.config import AcceleratorConfig
 
-    _check_options(opt_level, verify)
+    config = config or AcceleratorConfig()
+    _check_options(opt_level, verify, execute, config)
     module = parse_module(function) if isinstance(function, str) else function.clone()
     spec = read_function(module, tables or {})
     program = build(
         module,
         spec,
         opt_level=opt_level,
-        config=config or AcceleratorConfig(),
+        config=config,
+        execute=execute,
         may_leave_loops=may_leave_loops,
         check=check_of(spec, module, example_inputs) if verify else None,
     )
     return program if name is None else replace(program, name=name)
 
 
-def _check_options(opt_level: int, verify: str | None) -> None:
+def _check_options(
+    opt_level: int, verify: str | None, execute: str, config: AcceleratorConfig
+) -> None:
     from ember_hw.compiler.program import OPT_LEVELS
 
     if verify not in (None, "every-pass"):
         raise ValueError(f"verify must be None or 'every-pass', not {verify!r}")
     if opt_level not in OPT_LEVELS:  # before torch has exported anything
         raise ValueError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    if execute not in ("auto", "host", "fabric"):
+        raise ValueError(f"execute must be 'auto', 'host' or 'fabric', not {execute!r}")
+    if execute == "fabric" and config.execute != "reduce":
+        raise ValueError(
+            f"execute must be 'auto' or 'host' for config {config.name!r}, which has no reduce "
+            "unit, not 'fabric'; AcceleratorConfig(execute='reduce') has one"
+        )

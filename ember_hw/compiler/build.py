@@ -18,6 +18,7 @@ from ember_hw.compiler.backend.element_types import check_row_elements
 from ember_hw.compiler.backend.extract_code import extract_code
 from ember_hw.compiler.backend.host_code import extract_scratch
 from ember_hw.compiler.backend.lower import lower
+from ember_hw.compiler.backend.reduce_split import Execute, split_nest
 from ember_hw.compiler.backend.row_length import check_row_lengths
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.dialects.dlc import ComputeLoopOp
@@ -69,6 +70,7 @@ def build(
     *,
     opt_level: int,
     config: AcceleratorConfig,
+    execute: Execute = "auto",
     may_leave_loops: bool = False,
     check: Check | None = None,
 ) -> Program:
@@ -84,6 +86,8 @@ def build(
         0 to 3.
     config : AcceleratorConfig
         The access unit.
+    execute : "auto", "host" or "fabric"
+        As `ember_hw.compile`.
     may_leave_loops : bool
         As for `lower`.
     check : Check, optional
@@ -126,8 +130,10 @@ def build(
         config=config,
         opt_level=opt_level,
         nests=tuple(
-            replace(assembly.nest(), code=extract_code(loop))
-            for assembly, loop in zip(lowered.assemblies, loops, strict=True)
+            split_nest(replace(assembly.nest(), code=extract_code(loop)), program, execute)
+            for assembly, program, loop in zip(
+                lowered.assemblies, lowered.programs, loops, strict=True
+            )
         ),
         arguments=(*_arguments(function), *scratch.arguments),
         host_code=scratch.code,

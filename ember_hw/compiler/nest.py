@@ -14,7 +14,16 @@ from ember_hw.isa import Event, Microcode, layouts
 if TYPE_CHECKING:
     from ember_hw.compiler.backend.execute_code import ExecuteCode
 
-__all__ = ["Callback", "Environment", "Nest", "Operand", "Patch"]
+__all__ = [
+    "Callback",
+    "Environment",
+    "FabricPart",
+    "Nest",
+    "Operand",
+    "Patch",
+    "ResultRow",
+    "replay_config",
+]
 
 #: The values a program is launched with, by symbol. A memref argument "tab" has `tab` (byte address
 #: of its region), `tab.bytes` and `tab.elements` (size of the region), `tab.rows` and `tab.pitch`
@@ -101,6 +110,10 @@ class Nest:
         Execute side, by id.
     code : ExecuteCode, optional
         What the callbacks do; None in programs that were assembled from text.
+    fabric : FabricPart, optional
+        With a reduce unit in the config: what that does of the code, and what is left to the host.
+    reason : str
+        Why the host runs the code, if it does and somebody asked: a clause that ends a sentence.
 
     Raises
     ------
@@ -114,6 +127,8 @@ class Nest:
     registers: Mapping[str, int] = field(default_factory=dict[str, int])
     callbacks: tuple[Callback, ...] = ()
     code: ExecuteCode | None = None
+    fabric: FabricPart | None = None
+    reason: str = ""
 
     def __post_init__(self) -> None:
         config = self.microcode.config
@@ -139,6 +154,11 @@ class Nest:
         ids = [callback.id for callback in self.callbacks]
         if len(set(ids)) != len(ids):
             raise ValueError(f"callback ids must be distinct, not {ids!r}")
+
+    @property
+    def execute(self) -> Literal["host", "fabric"]:
+        """Where the execute code runs: rows that only pass the fabric are the host's."""
+        return "fabric" if self.fabric is not None and self.fabric.operation != "rows" else "host"
 
     @property
     def symbols_read(self) -> tuple[str, ...]:
@@ -209,6 +229,67 @@ class Nest:
                 f"not only {', '.join(sorted(environment)) or 'nothing'}"
             )
         return environment[symbol]
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A row of the host's part that is a result of the reduce unit.
+
+    Parameters
+    ----------
+    entry : int
+        Number by which the host's callbacks call it.
+    events : int
+        With any of these events of the host's bundles comes one.
+    length_scalar : int, optional
+        Scalar of the host's bundle that tells its bytes, where a value does.
+    """
+
+    entry: int
+    events: int
+    length_scalar: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FabricPart:
+    """What the reduce unit does of a nest's execute code, and what is left to the host.
+
+    The nest's microcode has the unit's records. For each result that leaves, the host's part has an
+    event: it walks the loops outside of the pooled one, and runs the rest of the code, to which
+    results are rows.
+
+    Parameters
+    ----------
+    operation : str
+        What the unit makes of rows: "sum", "maximum" (or "weighted" ones), "copy"; or "rows": they
+        pass as they are, and the host runs all of the code.
+    host : Nest
+        The host's part, for `replay_config`.
+    results : tuple of ResultRow
+        In the order in which those of one bundle come.
+    begins : mapping of str to float
+        What each array that is accumulated into must hold before the nest, all over.
+    """
+
+    operation: str
+    host: Nest
+    results: tuple[ResultRow, ...]
+    begins: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def replay_config(config: AcceleratorConfig) -> AcceleratorConfig:
+    """Return what the host's walk over the loops of a program is made for.
+
+    It is no hardware, and has as many streams and exports as any unit can have.
+    """
+    return config.with_changes(
+        name=f"{config.name}, host",
+        execute="queues",
+        input_queue=0,
+        streams_per_unit=8,
+        exports=16,
+        bundle_scalars=8,
+    )
 
 
 def _check_callback(callback: Callback, config: AcceleratorConfig) -> None:

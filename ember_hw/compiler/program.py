@@ -171,6 +171,14 @@ class Program:
             raise ValueError(f"symbols of arguments must be distinct, not {symbols!r}")
 
     @property
+    def placement(self) -> tuple[tuple[str, str, str], ...]:
+        """Name of each nest, what runs its execute code ("host" or "fabric"), and why or how."""
+        return tuple(
+            (nest.name, nest.execute, nest.reason or (nest.fabric.operation if nest.fabric else ""))
+            for nest in self.nests
+        )
+
+    @property
     def microcode_words(self) -> int:
         """Words of the microcode of all nests."""
         return sum(len(nest.microcode.encode()) for nest in self.nests)

@@ -4,6 +4,7 @@
 | --- | --- |
 | `manifest.json` | versions, config, arguments, patches and code of each nest, model, digests |
 | `microcode/<nest>.bin` | the 32-bit words of each nest, little-endian |
+| `microcode/<nest>.host.bin` | those of the host's walk, where a reduce unit takes the rows |
 | `ir/<level>.mlir` | IR text |
 | `tables/<symbol>.npy` | weights |
 
@@ -18,7 +19,7 @@ import json
 import os
 import struct
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import ExecuteCode
+from ember_hw.compiler.nest import FabricPart, ResultRow, replay_config
 from ember_hw.compiler.program import Argument, Callback, Nest, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import AssemblyError, ProgramError
@@ -33,7 +35,7 @@ from ember_hw.isa import ISA_VERSION, Event, Microcode
 
 FORMAT = "ember_hw program"
 #: Raised by every change to the manifest.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _MANIFEST = "manifest.json"
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -61,8 +63,9 @@ def save(program: Program, path: str | Path) -> None:
             digests: dict[str, str] = {}
             texts: dict[str, bytes] = {}
             for number, nest in enumerate(program.nests):
-                words = nest.microcode.encode()
-                texts[_microcode(number)] = struct.pack(f"<{len(words)}I", *words)
+                texts[_microcode(number)] = _packed(nest)
+                if nest.fabric is not None:
+                    texts[_host_microcode(number)] = _packed(nest.fabric.host)
             texts |= {f"ir/{level}.mlir": text.encode() for level, text in program.ir.items()}
             for name, data in texts.items():
                 archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
@@ -113,6 +116,15 @@ def _microcode(number: int) -> str:
     return f"microcode/{number}.bin"
 
 
+def _host_microcode(number: int) -> str:
+    return f"microcode/{number}.host.bin"
+
+
+def _packed(nest: Nest) -> bytes:
+    words = nest.microcode.encode()
+    return struct.pack(f"<{len(words)}I", *words)
+
+
 def _manifest(program: Program, digests: dict[str, str]) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -141,7 +153,35 @@ def _nest_to_json(nest: Nest) -> dict[str, Any]:
         "registers": dict(nest.registers),
         "callbacks": [_callback_to_json(callback) for callback in nest.callbacks],
         "code": nest.code and nest.code.to_json(),
+        "fabric": nest.fabric and _fabric_to_json(nest.fabric),
+        "reason": nest.reason,
     }
+
+
+def _fabric_to_json(part: FabricPart) -> dict[str, Any]:
+    return {
+        "operation": part.operation,
+        "host": _nest_to_json(part.host),
+        "results": [asdict(result) for result in part.results],
+        "begins": {symbol: str(value) for symbol, value in part.begins.items()},
+    }
+
+
+def _read_nest(
+    archive: zipfile.ZipFile, number: int, values: dict[str, Any], config: AcceleratorConfig
+) -> Nest:
+    nest = _nest_from_json(values, archive.read(_microcode(number)), config)
+    fabric = values["fabric"]
+    if fabric is None:
+        return nest
+    data = archive.read(_host_microcode(number))
+    part = FabricPart(
+        operation=fabric["operation"],
+        host=_nest_from_json(fabric["host"], data, replay_config(config)),
+        results=tuple(ResultRow(**result) for result in fabric["results"]),
+        begins={symbol: float(value) for symbol, value in fabric["begins"].items()},
+    )
+    return replace(nest, fabric=part)
 
 
 def _nest_from_json(values: dict[str, Any], data: bytes, config: AcceleratorConfig) -> Nest:
@@ -153,6 +193,7 @@ def _nest_from_json(values: dict[str, Any], data: bytes, config: AcceleratorConf
         registers=values["registers"],
         callbacks=tuple(_callback_from_json(callback) for callback in values["callbacks"]),
         code=_code_from_json(values["code"]),
+        reason=values["reason"],
     )
 
 
@@ -234,7 +275,7 @@ def _read(archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path) -> Pro
             config=config,
             opt_level=manifest["opt_level"],
             nests=tuple(
-                _nest_from_json(values, archive.read(_microcode(number)), config)
+                _read_nest(archive, number, values, config)
                 for number, values in enumerate(manifest["nests"])
             ),
             arguments=tuple(_argument_from_json(values) for values in manifest["arguments"]),

@@ -153,7 +153,7 @@ def test_other_isa_version_is_refused(path: Path) -> None:
 def test_other_format_is_refused(path: Path) -> None:
     forge(path, format_version=1)
     assert refused(path) == (
-        f"format of program file {str(path)!r} must be 'ember_hw program' version 2, "
+        f"format of program file {str(path)!r} must be 'ember_hw program' version 3, "
         "not 'ember_hw program' version 1: compile again"
     )
 

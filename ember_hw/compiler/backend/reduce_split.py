@@ -1,0 +1,222 @@
+"""Splits a nest between the reduce unit and the host: microcode of the unit, and the host's part.
+
+What becomes of a nest where the config has a reduce unit:
+
+- its rows are pooled or copied there, and the host's part only places results (`Nest.execute` is
+  "fabric");
+- or the host runs its execute code: then each row leaves the unit as it came, as a result, and the
+  host's part is the whole code. That is so with `execute="host"`, and where the unit can't run the
+  code; `Nest.reason` says why.
+- Rows that the unit can't even copy don't leave such hardware at all: the nest has no fabric part,
+  and a device with a reduce unit refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ember_hw.compiler.backend.exports import LimitError
+from ember_hw.compiler.backend.reduce_host import pooled_host, unpooled_host
+from ember_hw.compiler.backend.reduce_match import (
+    HostReason,
+    Pooling,
+    copies_rows,
+    match_pooling,
+)
+from ember_hw.compiler.backend.reduce_values import Values
+from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.dialects.au_program import AccessProgram, MemoryStream, read_program
+from ember_hw.compiler.nest import FabricPart, Nest, Patch, ResultRow
+from ember_hw.errors import UnsupportedError
+from ember_hw.isa import Event, ReduceOperation, RowFormat, Source, event_bit
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES
+
+__all__ = ["Execute", "split_nest"]
+
+Execute = Literal["auto", "host", "fabric"]
+
+_FORMATS = {"f32": RowFormat.FP32, "f16": RowFormat.FP16, "bf16": RowFormat.BF16}
+#: What an accumulator is before its first row.
+_BEGINS = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: float("-inf")}
+_NAMES = {ReduceOperation.SUM: "sum", ReduceOperation.MAXIMUM: "maximum"}
+
+
+def split_nest(nest: Nest, program: ProgramOp, execute: Execute) -> Nest:
+    """Return a nest with what the reduce unit does of it, or with the reason why it does nothing.
+
+    Parameters
+    ----------
+    nest : Nest
+        With its code.
+    program : ProgramOp
+        The access program that it was assembled from.
+    execute : "auto", "host" or "fabric"
+        As `ember_hw.compile`.
+
+    Raises
+    ------
+    UnsupportedError
+        `execute` is "fabric", and the unit can't run the nest.
+    """
+    if nest.microcode.config.execute != "reduce":
+        reason = "the config has no reduce unit"
+        return replace(nest, reason=reason)
+    access = read_program(program)
+    try:
+        if execute == "host":
+            raise HostReason("execute='host' was asked for")
+        return _in_fabric(nest, access)
+    except HostReason as reason:
+        if execute == "fabric":
+            raise UnsupportedError(
+                f"execute code of nest {nest.name!r} must fit the reduce unit with "
+                f"execute='fabric', but {reason}; execute='auto' runs it on the host"
+            ) from None
+        return _through_fabric(replace(nest, reason=str(reason)), access)
+
+
+def _in_fabric(nest: Nest, program: AccessProgram) -> Nest:
+    """Return a nest whose rows are pooled or copied by the unit."""
+    _check_rows(program, nest)
+    assert nest.code is not None
+    if copies_rows(nest.code):
+        return _passed(nest, program, "copy")
+    values = Values(nest.code, program, nest.callbacks, nest.microcode.config)
+    return _pooled(nest, program, match_pooling(nest.code, program, nest.callbacks, values))
+
+
+def _through_fabric(nest: Nest, program: AccessProgram) -> Nest:
+    """Return a nest whose rows leave the unit as they came, if they can."""
+    try:
+        _check_rows(program, nest)
+        return _passed(nest, program, "rows")
+    except HostReason:
+        return nest
+
+
+def _check_rows(program: AccessProgram, nest: Nest) -> None:
+    """Refuse a nest that sends other things than whole rows of one length."""
+    if not program.rows:
+        raise HostReason("it has no rows: opt level 0 sends elements, levels 2 and 3 send rows")
+    if any(row.clip is not None for row in program.rows):
+        raise HostReason("its rows come in parts: opt levels 2 and 3 send them whole")
+    if any(isinstance(stream, MemoryStream) and stream.queue for stream in program.streams):
+        raise HostReason("its indices come over the input queue, and the host has to know them")
+    lengths = {(row.length, row.in_bytes, str(row.element_type)) for row in program.rows}
+    if len(lengths) > 1:
+        raise HostReason("its rows have several lengths, and the unit's results have one")
+    if nest.microcode.config.to_dict().get("results", "stream") != "stream":
+        raise HostReason("the config writes results to memory, where no device looks for them yet")
+
+
+def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
+    config = nest.microcode.config
+    (row,) = program.rows
+    scalar = _length_scalar(nest, pooling.entry)
+    try:
+        host, place = pooled_host(
+            program, nest, pooling, length=None if scalar is None else row.length
+        )
+    except LimitError as error:
+        raise HostReason(f"the host's part doesn't fit its walk: {error}") from error
+    emits = 1 << event_bit(Event.END, pooling.level + 1, config)
+    iterates = 1 << event_bit(Event.ITERATE, max(pooling.level, 0), config)
+    step = {
+        "emit_events": emits,
+        "operation": int(pooling.operation),
+        "scaled": int(pooling.weight is not None),
+        "scalar": pooling.weight or 0,
+    }
+    name = _NAMES[pooling.operation]
+    part = FabricPart(
+        operation=f"weighted {name}" if pooling.weight is not None else name,
+        host=host,
+        results=(ResultRow(0, iterates, place),),
+        begins={pooling.store.symbol: _BEGINS[pooling.operation]},
+    )
+    told = nest.microcode.get("issue", "events") | emits
+    steps = {pooling.entry: step}
+    return _with_microcode(nest, part, _FORMATS[pooling.element], scalar, steps, told)
+
+
+def _passed(nest: Nest, program: AccessProgram, operation: Literal["copy", "rows"]) -> Nest:
+    """Return a nest each of whose rows leaves as a result."""
+    get = nest.microcode.get
+    scalar = _length_scalar(nest, 0)
+    try:
+        host = unpooled_host(program, nest)
+    except LimitError as error:
+        raise HostReason(f"the host's part doesn't fit its walk: {error}") from error
+    masks = {number: get(f"row{number}", "events") for number in range(len(program.rows))}
+    steps = {
+        number: {"emit_events": mask, "operation": int(ReduceOperation.COPY)}
+        for number, mask in masks.items()
+    }
+    results = tuple(ResultRow(number, mask, None) for number, mask in masks.items())
+    part = FabricPart(operation=operation, host=host, results=results)
+    return _with_microcode(nest, part, RowFormat.FP32, scalar, steps, get("issue", "events"))
+
+
+def _length_scalar(nest: Nest, entry: int) -> int | None:
+    """Return the scalar of the bundle that tells a row's bytes; None if none does."""
+    get, config = nest.microcode.get, nest.microcode.config
+    if get(f"row{entry}", "length_source") == Source.IMMEDIATE:
+        return None
+    scalar = get(f"row{entry}", "length_export")
+    if scalar >= config.bundle_scalars:
+        raise HostReason("no scalar of its bundles tells the length of its rows")
+    return scalar
+
+
+def _with_microcode(
+    nest: Nest,
+    part: FabricPart,
+    format: RowFormat,
+    length_scalar: int | None,
+    steps: Mapping[int, Mapping[str, int]],
+    told: int,
+) -> Nest:
+    """Return a nest with the records of the reduce unit.
+
+    Raises
+    ------
+    HostReason
+        Its rows don't fit the accumulator.
+    """
+    config = nest.microcode.config
+    entry = min(steps)
+    length = nest.microcode.get(f"row{entry}", "length")
+    wide = 1 if format is RowFormat.FP32 else 2
+    most = ACCUMULATOR_BEATS * config.bus_bytes
+    if length * wide > most or length * wide % NUMBER_BYTES:
+        raise HostReason(
+            f"a result of {length * wide} bytes is no multiple of {NUMBER_BYTES} up to {most}, "
+            f"which the accumulator holds"
+        )
+    fields: dict[tuple[str, str], int] = {
+        ("issue", "events"): told,
+        ("reduce", "format"): int(format),
+        ("reduce", "length"): length * wide,
+    }
+    if length_scalar is not None:
+        if wide > 1:
+            raise HostReason("the length of rows that are widened is loaded, and is not a result's")
+        fields |= {
+            ("reduce", "length_source"): int(Source.SLOT),
+            ("reduce", "length_scalar"): length_scalar,
+        }
+    for number, step in steps.items():
+        fields |= {(f"reduce{number}", name): value for name, value in step.items()}
+    patches = [
+        Patch("reduce", "length", patch.symbol, wide * patch.scale, wide * patch.addend)
+        for patch in nest.patches
+        if (patch.record, patch.field) == (f"row{entry}", "length")
+    ]
+    return replace(
+        nest,
+        microcode=nest.microcode.with_fields(fields),
+        patches=(*nest.patches, *patches),
+        fabric=part,
+    )
