@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import torch
@@ -19,6 +20,7 @@ from ember_hw.errors import UnsupportedError
 
 __all__ = [
     "SPARSE_LAYOUTS",
+    "check_constants",
     "has_sparse",
     "merge_parts",
     "split_examples",
@@ -47,6 +49,24 @@ def is_sparse(value: Any) -> bool:
 def has_sparse(examples: Sequence[Any]) -> bool:
     """Whether one of the examples is sparse."""
     return any(is_sparse(value) for value in examples)
+
+
+def check_constants(module: torch.nn.Module) -> None:
+    """Refuse a module that holds a sparse tensor: the accelerator is given it with each call.
+
+    Raises
+    ------
+    UnsupportedError
+        It does; names the parameter or buffer.
+    """
+    for name, value in chain(module.named_parameters(), module.named_buffers()):
+        if value.layout != torch.strided:
+            raise UnsupportedError(
+                f"{name} of {type(module).__name__} must be an input of the model, not a constant "
+                f"of layout {value.layout}; pass it to forward, or its parts to "
+                f"ember_hw.spmm(crow, col, values, dense)",
+                node=name,
+            )
 
 
 class _Parts:

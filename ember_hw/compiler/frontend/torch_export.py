@@ -20,6 +20,7 @@ from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
 from ember_hw.compiler.frontend.probe_sizes import is_same, probes
 from ember_hw.compiler.frontend.sparse_inputs import (
+    check_constants,
     has_sparse,
     merge_parts,
     split_examples,
@@ -132,6 +133,7 @@ def _copy_example(position: int, value: Any) -> torch.Tensor | None:
 def _import_torch_module(
     module: torch.nn.Module, examples: tuple[Any, ...]
 ) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
+    check_constants(module)
     if has_sparse(examples):
         graph = _import_plain(with_parts(module, examples), split_examples(examples), module)
         assert isinstance(graph.spec, OperationSpec)

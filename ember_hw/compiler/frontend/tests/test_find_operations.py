@@ -59,6 +59,12 @@ REFUSED = [
         "what is added must be rows of a matrix, .* not relu, .*; the rest is left to torch",
     ),
     (
+        "rows that are repeated along the columns",
+        lambda m, x, s, t, w: torch.zeros(7, 2).index_add(0, t, w[:, None].expand(-1, 2) * x[s]),
+        (X[:, :1].clone(), SOURCE, TARGET, WEIGHTS),
+        "rows must have the 2 columns of the result, not 1, in",
+    ),
+    (
         "product",
         lambda m, x, s, t: _zeros(x).scatter_reduce(
             0, _column(t, x[s]), x[s], "prod", include_self=False

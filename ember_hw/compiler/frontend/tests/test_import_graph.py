@@ -175,6 +175,26 @@ def test_other_uses_of_sparse_tensors_are_refused(function, name):
     )
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CS")
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo])
+def test_sparse_constant_is_refused(layout):
+    class Smooth(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("adjacency", torch.eye(4).to_sparse(layout=layout))
+
+        def forward(self, x):
+            return self.adjacency @ x
+
+    with pytest.raises(UnsupportedError) as caught:
+        import_module(Smooth(), (torch.ones(4, 3),))
+    assert str(caught.value) == (
+        f"adjacency of Smooth must be an input of the model, not a constant of layout {layout}; "
+        "pass it to forward, or its parts to ember_hw.spmm(crow, col, values, dense)"
+    )
+    assert caught.value.node == "adjacency"
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
 def test_sparse_input_beside_another_operation_is_refused():
     class TwoSparse(torch.nn.Module):
