@@ -15,6 +15,7 @@ from ember_hw.errors import ToolError
 
 from .cache import build_once, cache_folder
 from .memory_library import ARCHIVE_NAME, build_memories
+from .options import TraceFormat
 from .top import TOP_NAME as _TOP
 from .top import pins_header, top_verilog
 from .verilator import Verilator, find_verilator
@@ -66,6 +67,9 @@ class ModelShape:
     reduces : int
         1: each unit has a reduce unit: `m_axis_result_*` in place of `m_axis_row_*`, no bundles. A
         run's row beats are those of results then.
+    probed_streams : int
+        Memory streams of the one access unit, into whose counters the simulation looks; 0: it
+        doesn't look inside.
     """
 
     bus_bytes: int
@@ -81,6 +85,7 @@ class ModelShape:
     input_bytes: int = 0
     input_dest_bits: int = 0
     reduces: int = 0
+    probed_streams: int = 0
 
     def __post_init__(self) -> None:
         """Check each width."""
@@ -145,7 +150,7 @@ def build_model(
     shape: ModelShape,
     *,
     optimise: bool = True,
-    trace: bool = False,
+    trace: TraceFormat = "",
     coverage: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
@@ -160,8 +165,9 @@ def build_model(
     optimise : bool
         Compile with -O2 instead of -O1: a seventh more speed for twice the compiler's time. (-O3
         costs a third more again, and its gain is too small to measure.)
-    trace : bool
-        Build in VCD tracing, which costs speed even while no trace is open.
+    trace : "", "vcd" or "fst"
+        Build in tracing, which costs speed even while no trace is open. FST files are a tenth of
+        VCD's, and need the headers of lz4 and zlib to build.
     coverage : bool
         Build in the counting of lines and toggles, which costs much speed; the library then has
         ``ember_write_coverage(path)``, for the model that was called last.
@@ -194,6 +200,8 @@ def build_model(
     make = [*_MAKE, f"OPT_FAST={'-O2' if optimise else '-O1'}", "OPT_SLOW=-O0"]
 
     def build(draft: Path) -> None:
+        if trace == "fst":
+            _check_fst()
         report = progress or (lambda _: None)
         runtime = _build_runtime(verilator, trace=trace, coverage=coverage, report=report)
         (draft / _VERILOG).write_text(verilog_text)
@@ -223,7 +231,7 @@ def build_model(
 
 
 def _build_runtime(
-    verilator: Verilator, *, trace: bool, coverage: bool, report: Callable[[str], None]
+    verilator: Verilator, *, trace: TraceFormat, coverage: bool, report: Callable[[str], None]
 ) -> Path:
     """Return Verilator's runtime as a library, compiled once for all models of this machine."""
     verilate = _verilate(verilator, trace=trace, coverage=coverage)
@@ -250,7 +258,7 @@ def _build_runtime(
 
 
 def _verilate(
-    verilator: Verilator, *, trace: bool, coverage: bool, shape: ModelShape | None = None
+    verilator: Verilator, *, trace: TraceFormat, coverage: bool, shape: ModelShape | None = None
 ) -> list[str]:
     """Return the command that turns the Verilog in the current folder into C++ and a makefile.
 
@@ -262,7 +270,7 @@ def _verilate(
         str(verilator.path),
         *("--cc", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-Mdir", "objects"),
         *("--x-initial", "unique", "--assert", "-O3", "--output-split", "15000"),
-        *(("--trace-vcd",) if trace else ()),
+        *((f"--trace-{trace}",) if trace else ()),
         *(("--coverage-line", "--coverage-toggle") if coverage else ()),
         _VERILOG,
     ]
@@ -281,6 +289,18 @@ def _key(verilator: Verilator, *parts: str) -> str:
     for part in (str(verilator.root), verilator.version, platform.machine(), *parts):
         digest.update(f"{len(part)}\n{part}".encode())
     return digest.hexdigest()[:32]
+
+
+def _check_fst() -> None:
+    """Refuse to build a model that writes FST without the headers of what compresses it."""
+    command = [os.environ.get("CXX", "c++"), "-E", "-x", "c++", "-"]
+    text = "#include <lz4.h>\n#include <zlib.h>\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ToolError(
+            "an FST trace must have the headers lz4.h and zlib.h, and they are not installed; "
+            "install liblz4-dev and zlib1g-dev, or trace to a .vcd file"
+        )
 
 
 def _run(command: list[str], folder: Path, verilator: Verilator) -> None:

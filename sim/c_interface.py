@@ -43,6 +43,7 @@ class ShapeStruct(Structure):
         ("input_bytes", c_uint32),
         ("input_dest_bits", c_uint32),
         ("reduces", c_uint32),
+        ("probed_streams", c_uint32),
     )
 
 
@@ -133,6 +134,35 @@ class ChannelCountersStruct(Structure):
     )
 
 
+class TraceStruct(Structure):
+    """`struct EmberTrace`."""
+
+    _fields_ = (
+        ("path", c_char_p),
+        ("first", c_uint64),
+        ("end", c_uint64),
+        ("by_rows", c_uint32),
+        ("reserved", c_uint32),
+    )
+
+
+class ProfileStruct(Structure):
+    """`struct EmberProfile`."""
+
+    _fields_ = (
+        ("running_cycles", c_uint64),
+        ("fill_cycles", c_uint64),
+        ("drain_cycles", c_uint64),
+        ("execute_cycles", c_uint64),
+    )
+
+
+class StreamStruct(Structure):
+    """`struct EmberStream`."""
+
+    _fields_ = (("valid", c_uint32), ("ready", c_uint32))
+
+
 _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_shape": (None, (POINTER(ShapeStruct),)),
     "ember_create": (c_void_p, (c_uint32,)),
@@ -153,11 +183,18 @@ _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_counters": (None, (c_void_p, POINTER(CountersStruct), POINTER(c_uint64))),
     "ember_channel_counters": (None, (c_void_p, c_uint32, POINTER(ChannelCountersStruct))),
     "ember_clear_counters": (None, (c_void_p,)),
-    "ember_record_reads": (None, (c_void_p, c_int)),
+    "ember_record_reads": (None, (c_void_p, c_uint64)),
     "ember_reads": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
     "ember_dram_commands": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
-    "ember_open_trace": (c_int, (c_void_p, c_char_p, c_uint64, c_uint64)),
+    "ember_open_trace": (c_int, (c_void_p, POINTER(TraceStruct))),
     "ember_close_trace": (None, (c_void_p,)),
+    "ember_traced_cycles": (c_uint64, (c_void_p,)),
+    "ember_clear_profile": (None, (c_void_p,)),
+    "ember_profile": (None, (c_void_p, c_uint32, POINTER(ProfileStruct))),
+    "ember_occupancy": (c_size_t, (c_void_p, c_uint32, c_uint32, c_void_p, c_size_t)),
+    "ember_level": (c_uint32, (c_void_p, c_uint32, c_uint32)),
+    "ember_unit_streams": (None, (c_void_p, c_uint32, POINTER(StreamStruct))),
+    "ember_channel_streams": (c_uint64, (c_void_p, c_uint32, POINTER(StreamStruct))),
 }
 
 

@@ -9,9 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import ModelShape
-from .c_interface import FAILED, ChannelCountersStruct, CountersStruct
+from .c_interface import (
+    FAILED,
+    ChannelCountersStruct,
+    CountersStruct,
+    ProfileStruct,
+    StreamStruct,
+)
 from .memory_library import COMMAND_DTYPE, READ_DTYPE
-from .results import ChannelCounters, Counters, SimulationError
+from .results import (
+    ChannelCounters,
+    ChannelState,
+    Counters,
+    SimulationError,
+    StreamState,
+    UnitProfile,
+    UnitState,
+)
+
+#: Queues inside a unit, in the order of the high-water counters; in C++: `LEVELS`.
+LEVELS = 4
 
 
 class CountedModel:
@@ -36,9 +53,17 @@ class CountedModel:
         self._library.ember_channel_counters(self._open(), channel, byref(struct))
         return ChannelCounters(*(getattr(struct, field[0]) for field in struct._fields_))
 
-    def record_reads(self, on: bool = True) -> None:
-        """Keep every read burst from now on for `reads`; or stop and forget them."""
-        self._library.ember_record_reads(self._open(), on)
+    def record_reads(self, on: bool = True, *, most: int = (1 << 64) - 1) -> None:
+        """Forget the read bursts of `reads` and keep those from now on, or stop.
+
+        Parameters
+        ----------
+        on : bool
+            False stops.
+        most : int
+            Bursts to keep of each channel, the first ones.
+        """
+        self._library.ember_record_reads(self._open(), most if on else 0)
 
     def reads(self, channel: int = 0) -> NDArray[Any]:
         """Return the read bursts kept, in order.
@@ -71,6 +96,42 @@ class CountedModel:
         """Count from zero again."""
         self._library.ember_clear_counters(self._open())
 
+    def clear_profile(self) -> None:
+        """Forget what `profile` tells."""
+        self._library.ember_clear_profile(self._open())
+
+    def profile(self, unit: int = 0) -> UnitProfile:
+        """Return what a unit did since `clear_profile`; its sink's part: since that was set."""
+        self._check_unit(unit)
+        struct = ProfileStruct()
+        self._library.ember_profile(self._open(), unit, byref(struct))
+        function = self._library.ember_occupancy
+        occupancy: list[NDArray[np.uint64]] = []
+        for queue in range(LEVELS):
+            cycles = np.zeros(function(self._open(), unit, queue, None, 0), np.uint64)
+            function(self._open(), unit, queue, cycles.ctypes.data, len(cycles))
+            occupancy.append(cycles)
+        values = {field[0]: getattr(struct, field[0]) for field in ProfileStruct._fields_}
+        return UnitProfile(**values, occupancy=tuple(occupancy))
+
+    def unit_state(self, unit: int = 0) -> UnitState:
+        """Return what goes in and out of a unit now, and what it holds."""
+        self._check_unit(unit)
+        streams = (StreamStruct * 2)()
+        self._library.ember_unit_streams(self._open(), unit, streams)
+        level = self._library.ember_level
+        levels = tuple(int(level(self._open(), unit, queue)) for queue in range(LEVELS))
+        bundles, rows = map(_stream_state, streams)
+        return UnitState(bundles, rows, levels)
+
+    def channel_state(self, channel: int = 0) -> ChannelState:
+        """Return what goes through a read port now."""
+        self._check_channel(channel)
+        streams = (StreamStruct * 2)()
+        outstanding = self._library.ember_channel_streams(self._open(), channel, streams)
+        requests, beats = map(_stream_state, streams)
+        return ChannelState(requests, beats, int(outstanding))
+
     def _check_channel(self, channel: int) -> None:
         if not 0 <= channel < len(self.shape.channels):
             raise ValueError(
@@ -90,3 +151,7 @@ class CountedModel:
         if result == FAILED:
             raise SimulationError(self._library.ember_message(self._open()).decode())
         return result
+
+
+def _stream_state(struct: StreamStruct) -> StreamState:
+    return StreamState(bool(struct.valid), bool(struct.ready))

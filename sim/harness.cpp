@@ -72,7 +72,8 @@ void ember_shape(EmberShape* shape) {
     *shape = {EMBER_BUS_BYTES,   EMBER_BUNDLE_BYTES,     EMBER_EVENT_BITS,    EMBER_ID_BITS,
               EMBER_ADDRESS_BITS, EMBER_MEMORY_PORTS,     EMBER_INDEX_PORT_BYTES,
               EMBER_INDEX_ID_BITS, EMBER_LENGTH_BITS,     EMBER_UNITS,
-              EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS,  EMBER_REDUCES};
+              EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS,  EMBER_REDUCES,
+              EMBER_PROBED_STREAMS};
 }
 
 void* ember_create(uint32_t seed) {
@@ -167,8 +168,8 @@ void ember_channel_counters(void* handle, uint32_t channel, EmberChannelCounters
     *counters = model_of(handle).simulation->channels()[channel].counters();
 }
 
-void ember_record_reads(void* handle, int on) {
-    for (ReadChannel& channel : model_of(handle).simulation->channels()) channel.record(on != 0);
+void ember_record_reads(void* handle, uint64_t limit) {
+    for (ReadChannel& channel : model_of(handle).simulation->channels()) channel.record(limit);
 }
 
 size_t ember_reads(void* handle, uint32_t channel, EmberRead* reads, size_t capacity) {
@@ -184,10 +185,41 @@ size_t ember_dram_commands(void* handle, uint32_t channel, EmberDramCommand* com
 
 void ember_clear_counters(void* handle) { model_of(handle).simulation->clear_counters(); }
 
-int ember_open_trace(void* handle, const char* path, uint64_t first_cycle, uint64_t end_cycle) {
-    return guarded(handle, [&](Model& model) {
-        return model.simulation->open_trace(path, first_cycle, end_cycle) ? 1 : 0;
-    });
+int ember_open_trace(void* handle, const EmberTrace* window) {
+    return guarded(handle,
+                   [&](Model& model) { return model.simulation->open_trace(*window) ? 1 : 0; });
 }
 
 void ember_close_trace(void* handle) { model_of(handle).simulation->close_trace(); }
+
+uint64_t ember_traced_cycles(void* handle) {
+    return model_of(handle).simulation->traced_cycles();
+}
+
+void ember_clear_profile(void* handle) { model_of(handle).simulation->clear_profile(); }
+
+void ember_profile(void* handle, uint32_t unit, EmberProfile* result) {
+    Simulation& simulation = *model_of(handle).simulation;
+    const Profile& profile = simulation.profiles()[unit];
+    *result = {profile.running_cycles(), profile.fill_cycles(), profile.drain_cycles(),
+               simulation.queues()[unit].sink().busy_cycles()};
+}
+
+size_t ember_occupancy(void* handle, uint32_t unit, uint32_t queue, uint64_t* cycles,
+                       size_t capacity) {
+    return copied(model_of(handle).simulation->profiles()[unit].cycles(queue), cycles, capacity);
+}
+
+uint32_t ember_level(void* handle, uint32_t unit, uint32_t queue) {
+    return model_of(handle).simulation->profiles()[unit].level(queue);
+}
+
+void ember_unit_streams(void* handle, uint32_t unit, EmberStream streams[2]) {
+    model_of(handle).simulation->queues()[unit].show(streams);
+}
+
+uint64_t ember_channel_streams(void* handle, uint32_t channel, EmberStream streams[2]) {
+    ReadChannel& port = model_of(handle).simulation->channels()[channel];
+    port.show(streams);
+    return port.outstanding();
+}

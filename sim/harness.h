@@ -35,6 +35,7 @@ struct EmberShape {
     uint32_t input_bytes;
     uint32_t input_dest_bits;
     uint32_t reduces;
+    uint32_t probed_streams;
 };
 
 struct EmberSink {
@@ -107,6 +108,30 @@ struct EmberChannelCounters {
     uint64_t refused_cycles; /* a request waited for the memory */
 };
 
+/* A window of cycles from the model's opening on, or of rows from its own opening on: from the
+ * cycle in which row `first` is asked for to that in which row `end - 1` has been delivered. */
+struct EmberTrace {
+    const char* path;
+    uint64_t first;
+    uint64_t end;
+    uint32_t by_rows;
+    uint32_t reserved;
+};
+
+/* What a unit with probes did while it ran, since the latest ember_clear_profile. */
+struct EmberProfile {
+    uint64_t running_cycles;
+    uint64_t fill_cycles;    /* until the first row beat was delivered (bundle, without rows) */
+    uint64_t drain_cycles;   /* from the last one to the end */
+    uint64_t execute_cycles; /* that the sink needs for what it was given */
+};
+
+/* Handshakes of the moment, and what is on its way. */
+struct EmberStream {
+    uint32_t valid;
+    uint32_t ready;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -143,17 +168,28 @@ void ember_counters(void* model, EmberCounters* counters, uint64_t* read_beats_b
 void ember_channel_counters(void* model, uint32_t channel, EmberChannelCounters* counters);
 void ember_clear_counters(void* model);
 
-/* Keep every read burst from now on, or forget them all. */
-void ember_record_reads(void* model, int on);
+/* Forget all read bursts, and keep so many of each channel from now on. */
+void ember_record_reads(void* model, uint64_t limit);
 /* Bursts kept, of which at most `capacity` are written. */
 size_t ember_reads(void* model, uint32_t channel, EmberRead* reads, size_t capacity);
 /* The same for the commands of a DRAM that records them. */
 size_t ember_dram_commands(void* model, uint32_t channel, EmberDramCommand* commands,
                            size_t capacity);
 
-int ember_open_trace(void* model, const char* path, uint64_t first_cycle,
-                     uint64_t end_cycle); /* 0: can't */
+int ember_open_trace(void* model, const EmberTrace* window); /* 0: can't */
 void ember_close_trace(void* model);
+uint64_t ember_traced_cycles(void* model);
+
+void ember_clear_profile(void* model);
+void ember_profile(void* model, uint32_t unit, EmberProfile* profile);
+/* Cycles in which a queue of the unit held 0, 1, .. entries, in the order of the high-water
+ * counters, of which at most `capacity` are written; what it holds now. */
+size_t ember_occupancy(void* model, uint32_t unit, uint32_t queue, uint64_t* cycles,
+                       size_t capacity);
+uint32_t ember_level(void* model, uint32_t unit, uint32_t queue);
+/* Bundles and rows of a unit, or AR and R of a channel; gives the channel's outstanding reads. */
+void ember_unit_streams(void* model, uint32_t unit, EmberStream streams[2]);
+uint64_t ember_channel_streams(void* model, uint32_t channel, EmberStream streams[2]);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -16,6 +16,7 @@ from .c_interface import (
     AccessStruct,
     OutputStruct,
     RunStruct,
+    TraceStruct,
     load_library,
     shape_of,
     sink_struct,
@@ -340,24 +341,44 @@ class VerilatorModel(CountedModel):
         )
         return RunResult(RunState(state), tuple(outputs), self._run.cycles)
 
-    def open_trace(self, path: Path, *, first_cycle: int = 0, end_cycle: int | None = None) -> None:
-        """Write the cycles [first_cycle, end_cycle) to a VCD file.
+    def open_trace(
+        self, path: Path, *, first: int = 0, end: int | None = None, by_rows: bool = False
+    ) -> None:
+        """Write a window to a VCD file, or an FST file if the model was built for that.
 
-        Cycles count from the opening of the model, as `RunResult.row_cycles` does. The file
-        is complete after `close_trace`, `close` or a SimulationError.
+        Parameters
+        ----------
+        path : Path
+            The file. It is complete after `close_trace`, `close` or a SimulationError.
+        first, end : int
+            The window [first, end) of cycles, counted from the opening of the model as
+            `RunResult.row_cycles` is. Without an end it doesn't end.
+        by_rows : bool
+            Count rows from now on instead: the window goes from the cycle after row `first` is
+            asked for to that in which the row before `end` has been delivered. The first unit's,
+            and it must have probes.
 
         Raises
         ------
         ToolError
             The model was built without tracing, or the file can't be written.
         """
-        end = (1 << 64) - 1 if end_cycle is None else end_cycle
-        opened = self._library.ember_open_trace(self._open(), str(path).encode(), first_cycle, end)
-        if not self._checked(opened):
+        window = TraceStruct(
+            path=str(path).encode(),
+            first=first,
+            end=(1 << 64) - 1 if end is None else end,
+            by_rows=by_rows,
+        )
+        if not self._checked(self._library.ember_open_trace(self._open(), byref(window))):
             raise ToolError(
-                "a trace needs a model built with trace=True and a path that can be written, "
+                "a trace needs a model built with trace and a path that can be written, "
                 f"not {str(path)!r}"
             )
+
+    @property
+    def traced_cycles(self) -> int:
+        """Cycles that the latest trace holds so far."""
+        return int(self._library.ember_traced_cycles(self._open()))
 
     def close_trace(self) -> None:
         """Finish the trace, if one is open."""

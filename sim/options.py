@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from .dram import DRAM_PRESETS, DramMemory
+
+#: Waveforms that a model can write; "" is none.
+TraceFormat: TypeAlias = Literal["", "vcd", "fst"]
 
 
 def _check_probability(owner: object, name: str) -> None:
@@ -236,24 +239,37 @@ class StallingSink:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """A window of cycles to write to a VCD file, about 10 kilobytes each.
+    """A window of a run to write to a file of waveforms: a VCD has about 10 kilobytes a cycle.
 
     Attributes
     ----------
     path : Path
-        The file.
-    first_cycle, end_cycle : int
-        The cycles [first_cycle, end_cycle), counted from the start of the program.
+        The file; its suffix, .vcd or .fst, decides the format.
+    first, end : int
+        The window [first, end): of cycles from the start of the program, or of lookups.
+    by : "cycles" or "lookups"
+        What they count. A lookup is a row that the unit asks for; its part of the trace begins in
+        the cycle after, and ends when the execute side has the row.
     """
 
     path: Path
-    first_cycle: int = 0
-    end_cycle: int = 1_000
+    first: int = 0
+    end: int = 1_000
+    by: Literal["cycles", "lookups"] = "cycles"
 
     def __post_init__(self) -> None:
         """Check the window."""
-        _check_at_least(self, "first_cycle", 0)
-        _check_at_least(self, "end_cycle", self.first_cycle + 1)
+        if self.path.suffix not in (".vcd", ".fst"):
+            raise ValueError(f"path must end in .vcd or .fst, not {str(self.path)!r}")
+        _check_at_least(self, "first", 0)
+        _check_at_least(self, "end", self.first + 1)
+        if self.by not in ("cycles", "lookups"):
+            raise ValueError(f"by must be cycles or lookups, not {self.by!r}")
+
+    @property
+    def format(self) -> TraceFormat:
+        """Which tracing the model needs."""
+        return "fst" if self.path.suffix == ".fst" else "vcd"
 
 
 Memory = IdealMemory | LinkMemory | RandomMemory | DramMemory | TestMemory

@@ -41,6 +41,10 @@ public:
     }
 
     uint64_t outstanding() const { return outstanding_; }
+    void show(EmberStream streams[2]) const {
+        streams[0] = {*pins_.arvalid, *pins_.arready};
+        streams[1] = {*pins_.rvalid, *pins_.rready};
+    }
     const EmberChannelCounters& counters() const { return counters_; }
     const std::vector<uint64_t>& beats_by_id() const { return beats_by_id_; }
     const Memory& memory() const { return *memory_; }
@@ -51,9 +55,9 @@ public:
         std::fill(beats_by_id_.begin(), beats_by_id_.end(), 0);
     }
 
-    void record(bool on) {
-        recording_ = on;
-        if (!on) reads_ = {};
+    void record(uint64_t limit) {
+        recorded_most_ = limit;
+        reads_ = {};
     }
 
     void drive(uint64_t cycle) {
@@ -112,7 +116,7 @@ private:
         const ReadRequest request{read.address, read.id, read.length + 1, 1u << read.size};
         check(request, read.burst, cycle);
         memory_->request(request, cycle);
-        if (recording_) {
+        if (reads_.size() < recorded_most_) {
             reads_.push_back(EmberRead{cycle, request.address, request.id,
                                        static_cast<uint16_t>(request.beats),
                                        static_cast<uint16_t>(request.beat_bytes)});
@@ -162,7 +166,7 @@ private:
     uint32_t beat_bytes_ = 0;  // of the beat on the pins
     EmberChannelCounters counters_{};
     std::vector<uint64_t> beats_by_id_;
-    bool recording_ = false;
+    uint64_t recorded_most_ = 0;
     std::vector<EmberRead> reads_;
 };
 

@@ -146,6 +146,74 @@ class Counters:
     read_beats_by_id: NDArray[np.uint64]
 
 
+@dataclass(frozen=True)
+class UnitProfile:
+    """What a unit did while it ran, as far as a simulation sees it from inside.
+
+    Attributes
+    ----------
+    running_cycles : int
+        Cycles in which it ran.
+    fill_cycles : int
+        Until the first row beat was delivered; the first bundle where there were no rows.
+    drain_cycles : int
+        From the last one to the end.
+    execute_cycles : int
+        That the sink needs for all it was given, were nothing ever late.
+    occupancy : tuple of uint64 (L,)
+        For each queue, in the order of the high-water counters: cycles in which it held 0, 1, ..
+        entries. All are empty without probes.
+    """
+
+    running_cycles: int
+    fill_cycles: int
+    drain_cycles: int
+    execute_cycles: int
+    occupancy: tuple[NDArray[np.uint64], ...]
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """Both sides of a stream at one moment."""
+
+    valid: bool
+    ready: bool
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """What goes in and out of a unit at one moment, and what it holds.
+
+    Attributes
+    ----------
+    bundles, rows : StreamState
+        Of its queues; behind a reduce unit there are no bundles, and rows are results.
+    levels : tuple of int
+        Entries of the queues inside, as `UnitProfile.occupancy`; all 0 without probes.
+    """
+
+    bundles: StreamState
+    rows: StreamState
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ChannelState:
+    """What goes through a read port at one moment.
+
+    Attributes
+    ----------
+    requests, beats : StreamState
+        AR and R.
+    outstanding : int
+        Bursts that were asked for and haven't come whole.
+    """
+
+    requests: StreamState
+    beats: StreamState
+    outstanding: int
+
+
 class AccessKind(Enum):
     """What a register access of a list does."""
 

@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "pins.hpp"
 #include "ports.hpp"
+#include "profile.hpp"
 #include "read_channel.hpp"
 #include "register_port.hpp"
 #include "trace.hpp"
@@ -28,6 +29,7 @@ public:
         for (size_t n = 0; n < UNITS; n++) {
             queues_.emplace_back(unit_pins(top_, n));
             inputs_.emplace_back(input_pins(top_, n));
+            profiles_.emplace_back(probe_pins(top_));
         }
         has_ended_.resize(UNITS);
         reset(8);
@@ -100,6 +102,7 @@ public:
     std::vector<ReadChannel>& channels() { return channels_; }
     std::vector<UnitQueues>& queues() { return queues_; }
     std::vector<InputStream>& inputs() { return inputs_; }
+    std::vector<Profile>& profiles() { return profiles_; }
 
     EmberCounters counters() const {
         EmberCounters sum = counters_;
@@ -126,10 +129,17 @@ public:
         for (UnitQueues& queues : queues_) queues.clear_counters();
     }
 
-    bool open_trace(const char* path, uint64_t first_cycle, uint64_t end_cycle) {
-        return trace_.open(top_, path, first_cycle, end_cycle);
+    void clear_profile() {
+        for (Profile& profile : profiles_) profile.clear();
+    }
+
+    bool open_trace(const EmberTrace& window) {
+        rows_asked_before_ = rows_asked();
+        rows_before_ = queues_[0].rows();
+        return trace_.open(top_, window);
     }
     void close_trace() { trace_.close(); }
+    uint64_t traced_cycles() const { return trace_.cycles(); }
 
 private:
     // A cycle begins with the edge that hands its inputs to the units; their outputs follow at once.
@@ -138,11 +148,19 @@ private:
         counters_.cycles++;
         top_.clk = 1;
         top_.eval();
-        trace_.dump(cycle_, 0);
+        dump(0);
         top_.clk = 0;
         top_.eval();
-        trace_.dump(cycle_, 1);
+        dump(1);
     }
+
+    // The window of a trace by rows is one of the first unit.
+    void dump(uint64_t phase) {
+        trace_.dump(cycle_, phase, rows_asked() - rows_asked_before_,
+                    queues_[0].rows() - rows_before_);
+    }
+
+    uint64_t rows_asked() const { return profiles_[0].rows_asked(); }
 
     // One cycle; gives whether any channel had a handshake. Without `run` all outputs wait.
     bool step(EmberRun* run) {
@@ -165,6 +183,7 @@ private:
         for (size_t n = 0; n < UNITS; n++) {
             active |= queues_[n].sample(cycle_, run ? &run->outputs[n] : nullptr);
             active |= inputs_[n].sample();
+            profiles_[n].sample(queues_[n].counts());
             // The reset of the queues reaches what feeds the unit, too.
             if (queues_[n].is_reset()) inputs_[n].set(nullptr, nullptr, 0);
             if (!queues_[n].irq()) continue;
@@ -216,7 +235,10 @@ private:
     std::vector<ReadChannel> channels_;
     std::vector<UnitQueues> queues_;
     std::vector<InputStream> inputs_;
+    std::vector<Profile> profiles_;
     Trace trace_;
+    uint64_t rows_asked_before_ = 0;  // before the trace was opened
+    uint64_t rows_before_ = 0;
     uint64_t cycle_ = 0;
     uint64_t start_cycle_ = 0;
     bool irq_ = false;

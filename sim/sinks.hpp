@@ -52,6 +52,9 @@ public:
 
     // The queues are reset: rows that are due won't come.
     virtual void reset() = 0;
+
+    // Cycles that it needs for all it was given since it was chosen, were nothing ever late.
+    virtual uint64_t busy_cycles() const { return 0; }
 };
 
 // Never waits.
@@ -83,14 +86,18 @@ public:
         const auto tokens = static_cast<uint64_t>(std::popcount(events));
         rows_due_ = pushes_.rows(events);
         free_at_ = now(cycle + token_cycles_ * tokens) + 4 * pushes_.scalars(events);
+        busy_ += free_at_ - now(cycle);
     }
 
     void row_beat(uint32_t bytes, bool last, uint64_t cycle) override {
         free_at_ = std::max(free_at_, now(cycle)) + bytes;
+        busy_ += bytes;
         if (last) rows_due_--;
     }
 
     void reset() override { rows_due_ = free_at_ = 0; }
+
+    uint64_t busy_cycles() const override { return busy_ / bytes_per_cycle_; }
 
 private:
     // Time is counted in bytes, so that the rest of a cycle isn't lost between two beats.
@@ -101,6 +108,7 @@ private:
     uint64_t bytes_per_cycle_;
     uint64_t rows_due_ = 0;
     uint64_t free_at_ = 0;
+    uint64_t busy_ = 0;
 };
 
 struct StallingSinkOptions {

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 TOP_NAME = "simulation_top"
 
+#: Levels of queues that are shown; in C++: `LEVELS`.
+_LEVELS = 4
+
 
 @dataclass(frozen=True)
 class _Port:
@@ -148,6 +151,24 @@ def _ports(shape: ModelShape) -> list[_Port]:
     return ports
 
 
+def _probes(shape: ModelShape) -> list[tuple[str, int, str]]:
+    """Return the outputs that show registers inside the unit: name, bits, expression.
+
+    The registers are those of the unit's counters, which take what is counted from there, a cycle
+    after it was: how full the queues are, and a bit for each stream and row entry that asks.
+    """
+    if not shape.probed_streams:
+        return []
+    counters = "access_unit.unit.counters"
+    levels = [(f"probe_level{n}", 16, f"{{3'd0, {counters}.level{n}}}") for n in range(_LEVELS)]
+    asked = f"|({counters}.asked >> {shape.probed_streams})"
+    return [
+        ("probe_running", 1, f"{counters}.counting"),
+        ("probe_row_asked", 1, asked),
+        *levels,
+    ]
+
+
 def _range(bits: int) -> str:
     return f"[{bits - 1}:0] " if bits > 1 else ""
 
@@ -174,6 +195,9 @@ def top_verilog(shape: ModelShape) -> str:
             missing = port.outer_bits - port.bits
             value = f"{{{{{missing}{{1'b0}}}}, {inner}}}" if missing else inner
             assigns.append(f"    assign {port.name} = {value};")
+    for name, bits, expression in _probes(shape):
+        declared.append(f"output {_range(bits)}{name}")
+        assigns.append(f"    assign {name} = {expression};")
     for port in ports:
         value = "" if port.is_unconnected else port.constant or f"unit_{port.name}"
         connections.append(f".{port.name}({value})")
@@ -208,6 +232,14 @@ def _function(name: str, cases: list[list[str]]) -> list[str]:
         guard = f"    if (number == {number}) " if number + 1 < len(cases) else "    "
         lines += [f"{guard}return {{", *(f"        {value}," for value in values), "    };"]
     return [*lines, "}", ""]
+
+
+def _probe_function(shape: ModelShape) -> list[str]:
+    """Return the function that gives the pins of the probes, null without probes."""
+    pins = [f"&top.{name}" for name, _, _ in _probes(shape)]
+    values = ", ".join([*pins[:2], f"{{{', '.join(pins[2:])}}}"]) if pins else ""
+    head = "inline ProbePins probe_pins(Vsimulation_top& top) {"
+    return [head, "    (void)top;", f"    return {{{values}}};", "}", ""]
 
 
 def pins_header(shape: ModelShape) -> str:
@@ -306,6 +338,11 @@ def pins_header(shape: ModelShape) -> str:
                     "uint8_t *tvalid, *tready",
                 ],
             ),
+            *_struct(
+                "ProbePins",
+                ["uint8_t *running, *row_asked", f"uint16_t* levels[{_LEVELS}]"],
+            ),
+            *_probe_function(shape),
             *_function("channel", channels),
             *_function("unit", units),
             *_function("input", inputs),

@@ -53,6 +53,13 @@ public:
     bool is_reset() const { return !(*pins_.aresetn >> pins_.number & 1); }
     bool irq() const { return *pins_.irq >> pins_.number & 1; }
     const Counts& counts() const { return counts_; }
+    uint64_t rows() const { return rows_; }
+    const Sink& sink() const { return *sink_; }
+    void show(EmberStream streams[2]) const {
+        streams[0] = {};
+        if (HAS_BUNDLES) streams[0] = {*pins_.bundle_tvalid, *pins_.bundle_tready};
+        streams[1] = {*pins_.row_tvalid, *pins_.row_tready};
+    }
     void clear_counters() { counts_ = {}; }
 
     // Without an output both queues wait.
@@ -111,6 +118,7 @@ private:
         sink_->row_beat(bytes, last, cycle);
         counts_.row_beats++;
         counts_.row_bytes += bytes;
+        rows_ += last;
         return true;
     }
 
@@ -120,6 +128,7 @@ private:
     std::unique_ptr<Sink> sink_;
     bool waits_ = false;
     Counts counts_{};
+    uint64_t rows_ = 0;  // delivered whole since the model was opened
     HoldCheck<BUNDLE_BYTES + 1> bundle_hold_;
     HoldCheck<BUS_BYTES + 1> row_hold_;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, Protocol, Self, TypeAlias
@@ -13,7 +14,8 @@ from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.account import RunAccount
 from ember_hw.host.execution import ENGINES, Chunk, ExecuteSide
 from ember_hw.host.launch import Launch, LoadedProgram
-from ember_hw.host.report import Report, config_facts
+from ember_hw.host.profile import LaunchSample
+from ember_hw.host.report import Report, config_facts, profiler_of
 
 EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
@@ -60,6 +62,10 @@ class Backend(Protocol):
         """
         ...
 
+    def sample(self) -> LaunchSample | None:
+        """Return what a simulation saw of the latest launch; None where nothing is simulated."""
+        ...
+
     def close(self) -> None:
         """Free what the backend holds; closing twice is no error."""
         ...
@@ -91,6 +97,7 @@ class Device:
         self._engine: EngineName = engine
         self._backend: Backend | None = backend
         self.config = backend.config
+        self._config_facts = config_facts(backend.config)
         self._loaded: dict[int, LoadedProgram] = {}  # by identity, the latest last
         self._report: Report | None = None
 
@@ -174,6 +181,7 @@ class Device:
         """
         backend = self._open()
         self._report = None
+        began = time.perf_counter()
         if id(program) not in self._loaded or not self._loaded[id(program)].is_current():
             self.load(program)
         loaded = self._loaded[id(program)]
@@ -181,6 +189,7 @@ class Device:
         run = loaded.prepare(request)
         account = RunAccount(program, request)
         engine = ""
+        samples: list[LaunchSample | None] = []
         for number, nest in enumerate(program.nests):
             launch = run.launch(number)
             side = ExecuteSide(
@@ -199,7 +208,9 @@ class Device:
                     )
             side.finish()
             account.end(side, backend.facts())
+            samples.append(backend.sample())
             engine = side.engine
+        result = request.finish(run.outputs)
         self._report = Report(
             program=program.name,
             backend=self.name,
@@ -209,10 +220,12 @@ class Device:
             lookups=request.lookups,
             seed=program.seed,
             versions=dict(program.versions),
-            **config_facts(self.config),
+            wall_seconds=time.perf_counter() - began,
+            profiler=profiler_of(samples, self.config),
+            **self._config_facts,
             **account.facts(),
         )
-        return request.finish(run.outputs)
+        return result
 
     def close(self) -> None:
         """Free the backend; every later run is refused."""

@@ -55,8 +55,13 @@ class ReuseCurve:
     @staticmethod
     def from_dict(values: dict[str, Any]) -> ReuseCurve:
         """Return the curve that `to_dict` was called on."""
-        lists = {name: tuple(values[name]) for name in ("cache_bytes", "hit_bytes")}
-        return ReuseCurve(**{**values, **lists})
+        return ReuseCurve(
+            reads=values["reads"],
+            read_bytes=values["read_bytes"],
+            distinct_bytes=values["distinct_bytes"],
+            cache_bytes=tuple(values["cache_bytes"]),
+            hit_bytes=tuple(values["hit_bytes"]),
+        )
 
 
 def reuse_curve(addresses: NDArray[np.uint64], block_bytes: NDArray[np.int64]) -> ReuseCurve:
@@ -114,10 +119,10 @@ def stack_distances(
     Notes
     -----
     Let p(i) be the place of the read before of i's block, -1 without one. A read j between p(i) and
-    i is the first of its block there if p(j) <= p(i). All reads up to p(i) fulfil p(j) <= p(i), too,
-    so the distance is that of all j < i with p(j) <= p(i), less the bytes up to p(i), plus i's own.
-    The sums over earlier reads with a smaller key are taken in log2(N) merges, as those of a merge
-    sort, each one sort of the whole array.
+    i is the first of its block there if p(j) <= p(i). All reads up to p(i) fulfil that, too, so the
+    distance is the bytes of all j < i with p(j) <= p(i), less those up to p(i), plus i's own. The
+    sums over earlier reads are taken in log2(N) steps, as a merge sort goes, each one sort of the
+    whole array.
 
     Examples
     --------

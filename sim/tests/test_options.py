@@ -57,12 +57,12 @@ from ember_hw.sim.options import (
             "freeze_cycles must be at least 0, not -1",
         ),
         (
-            lambda: Trace(path=Path("t.vcd"), first_cycle=-1),
-            "first_cycle must be at least 0, not -1",
+            lambda: Trace(path=Path("t.vcd"), first=-1),
+            "first must be at least 0, not -1",
         ),
         (
-            lambda: Trace(path=Path("t.vcd"), first_cycle=5, end_cycle=5),
-            "end_cycle must be at least 6, not 5",
+            lambda: Trace(path=Path("t.vcd"), first=5, end=5),
+            "end must be at least 6, not 5",
         ),
     ],
 )

@@ -21,9 +21,9 @@ def _clock_times(path: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_trace_holds_the_window_and_survives_a_failure(open_model, tmp_path):
-    library = toy_library(trace=True, optimise=False)
+    library = toy_library(trace="vcd", optimise=False)
     model = open_model(library)
-    model.open_trace(tmp_path / "window.vcd", first_cycle=100, end_cycle=120)
+    model.open_trace(tmp_path / "window.vcd", first=100, end=120)
     run_program(model, Program(rows=20))
     model.close_trace()
     assert _clock_times(tmp_path / "window.vcd") == list(range(200, 240))
@@ -40,8 +40,7 @@ def test_trace_holds_the_window_and_survives_a_failure(open_model, tmp_path):
 def test_trace_needs_a_model_built_for_it(open_model, tmp_path):
     path = tmp_path / "none.vcd"
     message = (
-        "a trace needs a model built with trace=True and a path that can be written, "
-        f"not {str(path)!r}"
+        f"a trace needs a model built with trace and a path that can be written, not {str(path)!r}"
     )
     with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
         open_model().open_trace(path)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import RunState, VerilatorModel
+from ember_hw.sim.options import TraceFormat
 
 VERILOG = Path(__file__).with_name("toy_access_unit.v").read_text()
 CLUSTER = Path(__file__).with_name("toy_cluster.v").read_text()
@@ -26,7 +27,7 @@ def toy_verilog(bus_bytes: int = 64) -> str:
     return VERILOG.replace("BUS_BYTES = 64", f"BUS_BYTES = {bus_bytes}")
 
 
-def toy_library(bus_bytes: int = 64, *, trace: bool = False, optimise: bool = True) -> Path:
+def toy_library(bus_bytes: int = 64, *, trace: TraceFormat = "", optimise: bool = True) -> Path:
     return build_model(toy_verilog(bus_bytes), toy_shape(bus_bytes), trace=trace, optimise=optimise)
 
 

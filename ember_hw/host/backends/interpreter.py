@@ -55,5 +55,8 @@ class Backend:
         """Return the bytes of rows: nothing else is counted, and no timing claimed."""
         return {"useful_bytes": self._useful_bytes}
 
+    def sample(self) -> None:
+        """Return None: there is no clock to sample at."""
+
     def close(self) -> None:
         """Do nothing: there is nothing to free."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
+from ember_hw.host.backends.profiling import MOST_READS, describe_queues, take_sample
 from ember_hw.host.backends.requests import (
     FeedLine,
     argument_values,
@@ -23,6 +24,7 @@ from ember_hw.host.backends.requests import (
 from ember_hw.host.backends.verilog import cached_verilog, model_shape
 from ember_hw.host.execution import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
+from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION
 from ember_hw.registers import (
@@ -63,7 +65,7 @@ class Backend:
     max_idle_cycles : int
         Cycles without any handshake after which a run is given up.
     record_reads : bool
-        Keep the read bursts of each launch for `reads`.
+        Keep all read bursts of each launch for `reads`, not only the first million of each port.
     trace : Trace, optional
         Window of each launch to write; the file holds the latest launch, also one that failed. The
         model is built with tracing, which makes it slower.
@@ -98,7 +100,7 @@ class Backend:
         self._make_sink = sink_model(sink)
         self._seed = seed
         self.max_idle_cycles = max_idle_cycles
-        self._record_reads = record_reads
+        self._most_reads = (1 << 64) - 1 if record_reads else MOST_READS
         self.memory = self._memory.describe()
         self.sink = self._make_sink(Pushes()).name
         self.cycles: int | None = 0
@@ -109,7 +111,7 @@ class Backend:
             cached_verilog(config, progress),
             model_shape(config),
             optimise=optimise,
-            trace=trace is not None,
+            trace="" if trace is None else trace.format,
             progress=progress,
         )
         self._model: VerilatorModel | None = None
@@ -158,9 +160,9 @@ class Backend:
             self._write_microcode(model, launch.microcode.encode())
             completed = read_completed(model.read_register)
             self._open_trace(model)
-            if self._record_reads:
-                model.record_reads(False)  # forgets those of the launch before
-                model.record_reads()
+            model.clear_counters()
+            model.clear_profile()
+            model.record_reads(most=self._most_reads)
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
             if len(launches) == 1:
@@ -210,8 +212,12 @@ class Backend:
             facts["clock_mhz"] = self._memory.unit_mhz
         return facts
 
+    def sample(self) -> LaunchSample:
+        """Return what the model saw of the latest launch; see `ember_hw.host.device.Backend`."""
+        return take_sample(self._open_model(), self._memory, self.config)
+
     def reads(self, channel: int = 0) -> NDArray[Any]:
-        """Return the latest launch's read bursts of one port; none without `record_reads`.
+        """Return the latest launch's read bursts of one port; see `record_reads`.
 
         Returns
         -------
@@ -235,11 +241,11 @@ class Backend:
 
     def _open_trace(self, model: VerilatorModel) -> None:
         if self._trace is not None:
-            now = model.counters().cycles
+            trace = self._trace
+            by_rows = trace.by == "lookups"
+            now = 0 if by_rows else model.counters().cycles
             model.open_trace(
-                self._trace.path,
-                first_cycle=now + self._trace.first_cycle,
-                end_cycle=now + self._trace.end_cycle,
+                trace.path, first=now + trace.first, end=now + trace.end, by_rows=by_rows
             )
 
     def _reset(self, model: VerilatorModel) -> None:
@@ -287,11 +293,12 @@ class Backend:
         return state in (State.RUNNING, State.DRAINING, State.RESETTING)
 
     def _refuse_idle(self, model: VerilatorModel) -> NoReturn:
+        queues = describe_queues(model, self.config)  # before registers are read: time passes
         state = read_state(model.read_register)
         counters = ", ".join(f"{name} {value}" for name, value in self.facts().items())
         raise DeviceError(
             f"the access unit must go on, but nothing moved for {self.max_idle_cycles} cycles in "
-            f"state {state.name}: {counters}"
+            f"state {state.name}: {counters}; what waits:\n{queues}"
         )
 
 

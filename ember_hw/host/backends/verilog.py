@@ -101,6 +101,7 @@ def model_shape(
         input_bytes=config.index_bits // 8 if config.input_queue else 0,
         input_dest_bits=stream_bits(config) if config.input_queue else 0,
         reduces=int(config.execute == "reduce"),
+        probed_streams=config.traversal_units * config.streams_per_unit if units == 1 else 0,
     )
 
 

@@ -94,6 +94,61 @@ def test_report_has_the_hardware_s_counters(device: Device) -> None:
     assert report.utilisation == 112 / (report.cycles * 8)
 
 
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_report_has_what_the_simulation_saw(device: Device, opt_level: int) -> None:
+    many = np.arange(500) % 10
+    device.run(bag_program(TABLE, opt_level, config=CONFIG), (many, np.array([0])))
+    report = device.report
+    profile = report.profile
+    assert profile is not None
+    assert {name: queue.most for name, queue in profile.occupancy.items()} == report.high_water
+    for queue in profile.occupancy.values():
+        assert sum(queue.cycles) == report.cycles
+    assert profile.reuse is not None
+    assert profile.reuse.read_bytes == report.moved_bytes
+    assert 200 < profile.fill_cycles < 600
+    assert 0 <= profile.drain_cycles < 20
+    assert profile.bound_cycles is not None
+    assert profile.bound_cycles <= (report.cycles or 0)
+    assert report.limits["port"] == report.row_beats + (report.index_beats or 0)
+    assert all(share <= 1 for share in report.limit_shares.values())
+
+
+def test_profile_is_that_of_the_latest_launch(device: Device) -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    device.run(program, (np.arange(50) % 10, np.array([0])))
+    device.run(program, INPUTS)
+    report = device.report
+    device.run(program, (np.arange(70) % 10, np.array([0])))
+    assert report.profile is not None
+    assert sum(report.profile.occupancy["tokens"].cycles) == report.cycles
+    assert report.profile.reuse is not None
+    assert report.profile.reuse.read_bytes == report.moved_bytes
+
+
+def test_execute_side_that_is_the_limit_is_told() -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    with open_tiny(sink="core-like", memory=IdealMemory(latency_cycles=1)) as device:
+        device.run(program, (np.arange(300) % 10, np.array([0])))
+        report = device.report
+    # Tokens of 300 lookups, of the end of the bag and of that of the root; rows of 28 bytes.
+    assert report.limits["execute"] == 4 * 302 + 300 * 28 // 16
+    assert max(report.limits, key=lambda name: report.limits[name]) == "execute"
+
+
+def test_trace_that_is_too_long_to_keep_has_no_bound(
+    backend: verilator.Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "_most_reads", 5)
+    device = Device("verilator", backend)
+    device.run(bag_program(TABLE, config=CONFIG), INPUTS)
+    profile = device.report.profile
+    assert profile is not None
+    assert profile.bound_cycles is profile.reuse is None
+    assert "memory" not in device.report.limits
+    assert len(backend.reads()) == 5
+
+
 def test_progress_tells_of_lookups_and_cycles(device: Device) -> None:
     told: list[tuple[int, int | None, int | None]] = []
     many = np.arange(20_000) % 10
@@ -113,16 +168,18 @@ def test_trace_is_a_window_from_the_start_of_each_launch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the window writes is tested in sim/, on a model that is built in less time."""
-    built_with: list[bool] = []
+    built_with: list[str] = []
     events: list[tuple[str, int, int]] = []
 
-    def build(*arguments: Any, trace: bool, **options: Any) -> Path:
+    def build(*arguments: Any, trace: str, **options: Any) -> Path:
         built_with.append(trace)
         return build_model(*arguments, **options)
 
-    def open_trace(model: VerilatorModel, path: Path, *, first_cycle: int, end_cycle: int) -> None:
-        now = model.counters().cycles
-        events.append((path.name, first_cycle - now, end_cycle - now))
+    def open_trace(
+        model: VerilatorModel, path: Path, *, first: int, end: int, by_rows: bool
+    ) -> None:
+        now = 0 if by_rows else model.counters().cycles
+        events.append((path.name, first - now, end - now))
 
     def close_trace(_: VerilatorModel) -> None:
         events.append(("close", 0, 0))
@@ -130,12 +187,16 @@ def test_trace_is_a_window_from_the_start_of_each_launch(
     monkeypatch.setattr(verilator, "build_model", build)
     monkeypatch.setattr(VerilatorModel, "open_trace", open_trace)
     monkeypatch.setattr(VerilatorModel, "close_trace", close_trace)
-    trace = Trace(path=tmp_path / "run.vcd", first_cycle=20, end_cycle=50)
-    with open_tiny(trace=trace) as device:
-        for _ in range(2):
-            device.run(bag_program(TABLE, config=CONFIG), INPUTS)
-    assert built_with == [True]
-    assert events == [("run.vcd", 20, 50), ("close", 0, 0)] * 2
+    for trace in (
+        Trace(path=tmp_path / "run.vcd", first=20, end=50),
+        Trace(path=tmp_path / "run.fst", first=20, end=50, by="lookups"),
+    ):
+        with open_tiny(trace=trace) as device:
+            for _ in range(2):
+                device.run(bag_program(TABLE, config=CONFIG), INPUTS)
+        assert events == [(trace.path.name, 20, 50), ("close", 0, 0)] * 2
+        events.clear()
+    assert built_with == ["vcd", "fst"]
 
 
 def test_trace_that_can_t_be_written_is_refused_before_anything_is_built(tmp_path: Path) -> None:
@@ -209,8 +270,20 @@ def test_hang_is_reported_and_the_next_run_is_right() -> None:
     message = (
         "the access unit must go on, but nothing moved for 400 cycles in state RUNNING: cycles "
     )
-    with pytest.raises(DeviceError, match=f"^{message}\\d+, row_beats 0, .*'front': "):
+    with pytest.raises(DeviceError, match=f"^{message}\\d+, row_beats 0, .*'front': ") as caught:
         device.run(program, INPUTS)
+    head, *queues = str(caught.value).splitlines()
+    assert head.endswith("; what waits:")
+    assert queues == [
+        "  bundles           0 of 16: bundles waiting",
+        "  row beats         0 of 16: beats in the reorder buffer",
+        "  outstanding       0 of 4: row reads in flight",
+        "  tokens            0 of 16: iterations waiting for loads",
+        "  bundle stream     ready, but not valid",
+        "  row stream        ready, but not valid",
+        "  m_axi requests    ready, but not valid",
+        "  m_axi beats       ready, but not valid; 1 bursts outstanding",
+    ]
     backend.max_idle_cycles = 1000
     assert bit_equal(device.run(program, INPUTS), POOLED)
     device.close()

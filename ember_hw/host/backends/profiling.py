@@ -1,0 +1,93 @@
+"""What the Verilator model tells of a launch beyond the hardware's counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ember_hw.config import AcceleratorConfig
+from ember_hw.host.profile import QUEUES, LaunchSample
+from ember_hw.host.report import HIGH_WATER
+from ember_hw.sim.memory_library import replay
+from ember_hw.sim.model import VerilatorModel
+from ember_hw.sim.options import Memory
+
+#: Read bursts kept of each port, 24 bytes each; a longer trace has no bound and no reuse curve.
+MOST_READS = 1 << 20
+
+
+def take_sample(model: VerilatorModel, memory: Memory, config: AcceleratorConfig) -> LaunchSample:
+    """Return what a model saw since its profile was cleared and its reads recorded.
+
+    Parameters
+    ----------
+    model : VerilatorModel
+        Its counters were cleared with the profile: they tell whether all reads were kept.
+    memory : memory model
+        That of each of its ports.
+    config : AcceleratorConfig
+        The access unit.
+    """
+    seen = model.profile()
+    ports = [model.reads(number) for number in range(len(model.shape.channels))]
+    asked = [model.channel_counters(number).read_requests for number in range(len(ports))]
+    reads: NDArray[Any] | None = None
+    if [len(port) for port in ports] == asked:
+        reads = np.concatenate(ports)
+        reads = reads[np.argsort(reads["cycle"], kind="stable")]
+
+    def bound() -> int:
+        """Return the cycles of the port that takes longest."""
+        return max(
+            replay(memory, port, bus_bytes=width) if len(port) else 0
+            for port, (_, width, _) in zip(ports, model.shape.channels, strict=True)
+        )
+
+    return LaunchSample(
+        fill_cycles=seen.fill_cycles,
+        drain_cycles=seen.drain_cycles,
+        execute_cycles=seen.execute_cycles,
+        levels=dict(zip(QUEUES, seen.occupancy, strict=True)),
+        addresses=None if reads is None else reads["address"],
+        read_bytes=None if reads is None else reads["beats"].astype(np.int64) * reads["beat_bytes"],
+        bound=bound,
+    )
+
+
+def describe_queues(model: VerilatorModel, config: AcceleratorConfig) -> str:
+    """Return what waits where, a line for each queue and each stream of the unit.
+
+    Examples
+    --------
+    ::
+
+        bundles        3 of 256: bundles waiting
+        bundle stream  valid, not ready
+        m_axi requests idle; 4 bursts outstanding
+    """
+    state = model.unit_state()
+    lines = [
+        (name.replace("_", " "), f"{level} of {getattr(config, QUEUES[name][0])}: {text}")
+        for (name, (_, text)), level in zip(HIGH_WATER.items(), state.levels, strict=True)
+    ]
+    streams = [("row stream", state.rows)]
+    if config.execute == "queues":
+        streams.insert(0, ("bundle stream", state.bundles))
+    lines += [(name, _stream_text(one.valid, one.ready)) for name, one in streams]
+    for number, (name, _, _) in enumerate(model.shape.channels):
+        port = model.channel_state(number)
+        requests = _stream_text(port.requests.valid, port.requests.ready)
+        beats = _stream_text(port.beats.valid, port.beats.ready)
+        lines += [
+            (f"{name} requests", requests),
+            (f"{name} beats", f"{beats}; {port.outstanding} bursts outstanding"),
+        ]
+    return "\n".join(f"  {name:<18}{text}" for name, text in lines)
+
+
+def _stream_text(valid: bool, ready: bool) -> str:
+    if valid:
+        return "valid, ready" if ready else "valid, but not ready"
+    return "ready, but not valid" if ready else "neither valid nor ready"
