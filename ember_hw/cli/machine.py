@@ -7,6 +7,9 @@ from typing import Any
 
 from ember_hw.sim.options import IdealMemory, Trace
 
+#: Length of a window without an end, by what it counts.
+DEFAULT_WINDOW = {"cycles": 1_000, "lookups": 10}
+
 
 def choose_memory(name: str, latency: int | None) -> Any:
     """Return the memory for `open_device`.
@@ -30,25 +33,31 @@ def choose_memory(name: str, latency: int | None) -> Any:
     return IdealMemory(latency_cycles=latency)
 
 
-def choose_trace(path: Path | None, start: int | None, end: int | None) -> dict[str, Any]:
+def choose_trace(
+    path: Path | None, start: int | None, end: int | None, by: str = "cycles"
+) -> dict[str, Any]:
     """Return the options for `open_device` that ask for a trace; none without a path.
 
     Parameters
     ----------
     path : Path or None
-        The VCD file.
+        The VCD or FST file.
     start, end : int or None
-        The cycles [start, end) of the program; by default 1,000 from its start.
+        The window [start, end) of the program; by default `DEFAULT_WINDOW` from its start.
+    by : str
+        What they count: cycles or lookups.
 
     Raises
     ------
     ValueError
-        There is a cycle but no path, or the window is empty.
+        There is a window but no path, the window is empty, or it counts something else.
     """
     if path is None:
         if start is not None or end is not None:
             raise ValueError("--trace must name a file with --trace-start or --trace-end")
         return {}
     first = start or 0
-    window = Trace(path=path, first_cycle=first, end_cycle=first + 1_000 if end is None else end)
+    length = DEFAULT_WINDOW.get(by, 1)
+    chosen: Any = by
+    window = Trace(path=path, first=first, end=first + length if end is None else end, by=chosen)
     return {"trace": window}

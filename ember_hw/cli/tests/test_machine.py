@@ -18,10 +18,14 @@ def test_latency_makes_an_ideal_memory() -> None:
 def test_trace_is_a_window_of_a_thousand_cycles() -> None:
     path = Path("run.vcd")
     assert choose_trace(None, None, None) == {}
-    assert choose_trace(path, None, None) == {"trace": Trace(path=path, end_cycle=1_000)}
-    later = {"trace": Trace(path=path, first_cycle=500, end_cycle=1_500)}
-    assert choose_trace(path, 500, None) == later
-    assert choose_trace(path, None, 20) == {"trace": Trace(path=path, end_cycle=20)}
+    assert choose_trace(path, None, None) == {"trace": Trace(path=path, end=1_000)}
+    assert choose_trace(path, 500, None) == {"trace": Trace(path=path, first=500, end=1_500)}
+    assert choose_trace(path, None, 20) == {"trace": Trace(path=path, end=20)}
+
+
+def test_trace_by_lookups_is_a_window_of_ten() -> None:
+    wanted = Trace(path=Path("run.fst"), first=5, end=15, by="lookups")
+    assert choose_trace(Path("run.fst"), 5, None, "lookups") == {"trace": wanted}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,13 @@ def test_trace_is_a_window_of_a_thousand_cycles() -> None:
             (None, None, 5),
             "--trace must name a file with --trace-start or --trace-end",
         ),
-        (choose_trace, (Path("run.vcd"), 5, 5), "end_cycle must be at least 6, not 5"),
+        (choose_trace, (Path("run.vcd"), 5, 5), "end must be at least 6, not 5"),
+        (choose_trace, (Path("run.txt"), 0, 5), "path must end in .vcd or .fst, not 'run.txt'"),
+        (
+            choose_trace,
+            (Path("run.vcd"), 0, 5, "rows"),
+            "by must be cycles or lookups, not 'rows'",
+        ),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(
