@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from cocotb_tests.monitors import Seen
 from cocotb_tests.read_ports import Read
-from ember_hw.compiler.interpreters.scalar_microcode import Scalar, Unknown
+from ember_hw.compiler.interpreters.scalar_microcode import Scalar
+from ember_hw.compiler.interpreters.scalar_values import Unknown
 from ember_hw.host.launch import Launch
 from ember_hw.isa import Event, event_bit
 from ember_hw.rtl.burst_splitter import chunk_beats

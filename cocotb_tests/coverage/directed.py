@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.bench.fuzzing.case import Case, Environment
-from ember_hw.compiler.interpreters.scalar_microcode import Response
+from ember_hw.compiler.interpreters.scalar_values import Response
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.isa import AluOperation, ElementSize, Event, Microcode, Source, event_mask
 from ember_hw.registers import FaultCode

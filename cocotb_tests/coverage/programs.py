@@ -8,7 +8,7 @@ from typing import Any
 from ember_hw.bench.fuzzing.case import Case, Environment
 from ember_hw.bench.fuzzing.faults import random_case
 from ember_hw.bench.programs import TASKS, Task
-from ember_hw.compiler.interpreters.scalar_microcode import TooLongError
+from ember_hw.compiler.interpreters.scalar_values import TooLongError
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.bindings.embedding_bag import bind
 from ember_hw.host.launch import Launch, LoadedProgram

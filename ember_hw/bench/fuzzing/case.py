@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.interpreters.scalar_microcode import Fault, Response, Scalar, Stopped
+from ember_hw.compiler.interpreters.scalar_microcode import Scalar
+from ember_hw.compiler.interpreters.scalar_values import Fault, Response, Stopped
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import Microcode, disassemble
 from ember_hw.sim.options import IdealMemory, IdealSink, Memory, Sink

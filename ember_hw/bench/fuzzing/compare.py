@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ember_hw.bench.fuzzing.case import Case
 from ember_hw.bench.fuzzing.outcome import Outcome
 from ember_hw.compiler.interpreters.microcode import execute
-from ember_hw.compiler.interpreters.scalar_microcode import Fault, Scalar, Unknown, Value
+from ember_hw.compiler.interpreters.scalar_microcode import Scalar
+from ember_hw.compiler.interpreters.scalar_values import Fault, Unknown, Value
 from ember_hw.config import LINE_BYTES
 from ember_hw.errors import DeviceError
 from ember_hw.registers import Counter, FaultCode, State, row_counter, stream_counter

@@ -11,11 +11,7 @@ import numpy as np
 from ember_hw.bench.fuzzing.case import Case, Environment
 from ember_hw.bench.fuzzing.generate import legal_case
 from ember_hw.bench.fuzzing.soup import soup_case
-from ember_hw.compiler.interpreters.scalar_microcode import (
-    Response,
-    TooLongError,
-    UndefinedError,
-)
+from ember_hw.compiler.interpreters.scalar_values import Response, TooLongError, UndefinedError
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.isa import ISA_VERSION, ElementSize, Event, Source, StreamSource, event_bit
 from ember_hw.registers import FaultCode

@@ -10,7 +10,7 @@ from ember_hw.bench.fuzzing.rows import RowMaker
 from ember_hw.bench.fuzzing.space import Space
 from ember_hw.bench.fuzzing.streams import Reach, StreamMaker
 from ember_hw.bench.fuzzing.values import ANY, LEAST, MOST, Known, alignment, computed
-from ember_hw.compiler.interpreters.scalar_microcode import TooLongError
+from ember_hw.compiler.interpreters.scalar_values import TooLongError
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import AluOperation, BoundSource, Event, Microcode, Source, event_bit
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ember_hw.bench.fuzzing.case import Case, Environment
 from ember_hw.compiler.backend.check_microcode import check_microcode
-from ember_hw.compiler.interpreters.scalar_microcode import TooLongError, UndefinedError
+from ember_hw.compiler.interpreters.scalar_values import TooLongError, UndefinedError
 from ember_hw.errors import AssemblyError, ProgramError
 
 

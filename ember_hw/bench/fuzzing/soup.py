@@ -8,7 +8,7 @@ import numpy as np
 
 from ember_hw.bench.fuzzing.case import Case
 from ember_hw.bench.fuzzing.space import Space
-from ember_hw.compiler.interpreters.scalar_microcode import TooLongError, UndefinedError
+from ember_hw.compiler.interpreters.scalar_values import TooLongError, UndefinedError
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.isa import Field, FieldKind, Microcode, StreamSource, layouts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ember_hw.bench.fuzzing.case import Case
 from ember_hw.bench.fuzzing.outcome import Outcome
-from ember_hw.compiler.interpreters.scalar_microcode import Unknown
+from ember_hw.compiler.interpreters.scalar_values import Unknown
 from ember_hw.registers import State
 
 
