@@ -1,9 +1,10 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
 The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
-`open_device`, `load`, `AcceleratorConfig`; for ``torch.compile(model, backend="ember_hw")``:
-`Record` and `explain` of what runs where, and the operators `spmm`, `fusedmm` and
-`block_attention`. Each is imported when it is first used, so that importing the package is quick.
+`open_device`, `load`, `AcceleratorConfig`; `nn`, drop-in modules for torch's; for
+``torch.compile(model, backend="ember_hw")``: `Record` and `explain` of what runs where, and the
+operators `spmm`, `fusedmm` and `block_attention`. Each is imported when it is first used, so that
+importing the package is quick.
 
 Examples
 --------
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ember_hw import nn
     from ember_hw.compiler import compile, compile_function
     from ember_hw.compiler.frontend.torch_ops import block_attention, fusedmm, spmm
     from ember_hw.compiler.program_file import load
@@ -37,6 +39,7 @@ __all__ = [
     "explain",
     "fusedmm",
     "load",
+    "nn",
     "open_device",
     "spmm",
 ]
@@ -56,6 +59,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "nn":
+        return import_module("ember_hw.nn")
     if name not in _HOMES:
         raise AttributeError(f"module 'ember_hw' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

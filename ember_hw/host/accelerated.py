@@ -11,18 +11,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ember_hw.compiler.build import build
-from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
-from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.partition import roles_of_caller, spec_of
 from ember_hw.compiler.frontend.tables import BagGroup
 from ember_hw.compiler.frontend.torch_graph import describe
 from ember_hw.compiler.program import Program
-from ember_hw.config import AcceleratorConfig
 from ember_hw.host.device import Device
+from ember_hw.host.program_cache import program_of
 
-__all__ = ["AcceleratedOperation", "forget_programs"]
+__all__ = ["AcceleratedOperation"]
 
 
 class AcceleratedOperation(torch.nn.Module):
@@ -73,7 +70,7 @@ class AcceleratedOperation(torch.nn.Module):
         # Only the shapes of tables matter here; zeros take no memory until they are written.
         nodes = dict.fromkeys(operation.inputs[role] for role in self._weights)
         zeros = {node: np.zeros(_shape(node), np.float32) for node in nodes}
-        self.program: Program = _program(self._spec(zeros), opt_level, device.config)
+        self.program: Program = program_of(self._spec(zeros), opt_level, device.config)
 
     def forward(self, *values: torch.Tensor) -> torch.Tensor | list[torch.Tensor]:
         """Compute the operation.
@@ -124,36 +121,6 @@ def _moved(rows: torch.Tensor, output: torch.fx.Node) -> torch.Tensor:
 
 
 _number = count()
-_programs: dict[tuple[Any, ...], Program] = {}
-
-
-def _program(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
-    """Build a program, or take that of another operation with the same loops and columns.
-
-    The number of rows of a table is no part of a program: no function of the front end asks for it.
-    Nothing of tables is part of one for many.
-    """
-    tables: dict[str, NDArray[np.float32]] = spec.tables()
-    columns = tuple(
-        (symbol, table.shape[1]) for symbol, table in tables.items() if spec.kind != "tables"
-    )
-    key = _loops(spec), columns, opt_level, config
-    if key not in _programs:
-        _programs[key] = build(emit_scf(spec), spec, opt_level=opt_level, config=config)
-    model = {"kind": spec.kind, **spec.model()}
-    return replace(_programs[key], model=model, tables=tables)
-
-
-def _loops(spec: Any) -> object:
-    """Return what tells the loops of an operation from others; for bags without writing them."""
-    if isinstance(spec, EmbeddingBagSpec):
-        return spec.mode, spec.index_dtype.name, spec.weights_name is not None
-    return str(emit_scf(spec))
-
-
-def forget_programs() -> None:
-    """Build the program of each operation anew from now on."""
-    _programs.clear()
 
 
 def _shape(node: torch.fx.Node) -> tuple[int, ...]:

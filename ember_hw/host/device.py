@@ -143,6 +143,10 @@ class Device:
         """
         self.load(program)
 
+    def unload(self, program: Program) -> None:
+        """Forget a program's tables; nothing happens if they aren't loaded."""
+        self._loaded.pop(id(program), None)
+
     def run(
         self,
         program: Program,

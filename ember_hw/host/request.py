@@ -111,7 +111,11 @@ def normalise_request(
     >>> request.offsets.tolist(), request.num_bags
     ([0, 2, 3], 2)
     """
-    _check_mode(mode, per_sample_weights, table_name)
+    check_mode(mode, table_name)
+    if mode != "sum" and per_sample_weights is not None:
+        raise NotImplementedError(
+            f"mode must be 'sum' with per_sample_weights, not {mode!r} (table {table_name!r})"
+        )
     num_embeddings = operator.index(num_embeddings)
     if num_embeddings < 0:
         raise ValueError(f"num_embeddings must be at least 0, not {num_embeddings}")
@@ -154,7 +158,7 @@ def normalise_request(
             "per_sample_weights", per_sample_weights, table_name, shape=index_array.shape
         )
         weights = np.ascontiguousarray(weights).reshape(-1)
-    padding = _padding_row(padding_idx, num_embeddings, table_name)
+    padding = padding_row(padding_idx, num_embeddings, table_name)
     check_rows("indices", index_array, num_embeddings, table_name)
     request = LookupRequest(
         indices=np.ascontiguousarray(index_array).reshape(-1),
@@ -165,19 +169,28 @@ def normalise_request(
     return request if padding is None else _without(request, padding)
 
 
-def _check_mode(mode: Any, per_sample_weights: Any, table_name: str) -> None:
+def check_mode(mode: Any, table_name: str) -> None:
+    """Refuse a mode that is none.
+
+    Raises
+    ------
+    ValueError
+        It is neither sum nor mean nor max.
+    """
     if mode not in MODES:
         raise ValueError(
             f"mode must be 'sum', 'mean' or 'max', not {mode!r} (table {table_name!r})"
         )
-    if mode != "sum" and per_sample_weights is not None:
-        raise NotImplementedError(
-            f"mode must be 'sum' with per_sample_weights, not {mode!r} (table {table_name!r})"
-        )
 
 
-def _padding_row(padding_idx: Any, num_embeddings: int, table_name: str) -> int | None:
-    """Return the row that no bag pools, counted from the first one."""
+def padding_row(padding_idx: Any, num_embeddings: int, table_name: str) -> int | None:
+    """Return the row that no bag pools, counted from the first one.
+
+    Raises
+    ------
+    ValueError
+        It is none of the table's.
+    """
     if padding_idx is None:
         return None
     row = operator.index(padding_idx)

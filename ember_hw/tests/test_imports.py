@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 #: Tests may import anything; nothing but tests may import tests.
 BASE = ("ember_hw.config", "ember_hw.isa", "ember_hw.registers", "ember_hw.errors")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "ember_hw": ("ember_hw.compiler", "ember_hw.host"),
+    "ember_hw": ("ember_hw.compiler", "ember_hw.host", "ember_hw.nn"),
     "ember_hw.config": (),
     "ember_hw.isa": (),
     "ember_hw.registers": (),

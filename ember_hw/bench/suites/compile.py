@@ -73,7 +73,7 @@ def measure(tables: int, config: AcceleratorConfig, seed: int) -> tuple[float, d
     from torch import nn
 
     import ember_hw
-    from ember_hw.host import accelerated
+    from ember_hw.host.program_cache import forget_programs
 
     class Tables(nn.Module):
         def __init__(self) -> None:
@@ -91,7 +91,7 @@ def measure(tables: int, config: AcceleratorConfig, seed: int) -> tuple[float, d
     model = Tables()
     indices = [torch.randint(0, 10, (2 * SAMPLES,)) for _ in range(tables)]
     offsets = [2 * torch.arange(SAMPLES) for _ in range(tables)]
-    accelerated.forget_programs()
+    forget_programs()
     torch._dynamo.reset()
     record = ember_hw.Record()
     with ember_hw.open_device("interpreter", config=config) as device, torch.no_grad():

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Program
 from ember_hw.errors import ProgramError
-from ember_hw.host.bindings.inputs import check_sizes, is_torch, named_inputs
+from ember_hw.host.bindings.inputs import (
+    check_sizes,
+    checked_lookups,
+    is_torch,
+    named_inputs,
+)
 from ember_hw.host.bindings.request import Output, Request
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
@@ -81,7 +86,14 @@ def lookup_request(program: Program, inputs: Any) -> LookupRequest:
 
 
 def request(program: Program, inputs: Any) -> Request:
-    """Return the request of a run; see `lookup_request` for what is refused."""
+    """Return the request of a run; see `lookup_request` for what is refused.
+
+    A list of one `LookupRequest` for this table, which is checked, is taken as it is.
+    """
+    checked = checked_lookups(inputs)
+    if checked is not None:
+        (lookup,) = checked
+        return bind(program, lookup)
     lookup = lookup_request(program, inputs)
     model: Mapping[str, Any] = program.model
     given = named_inputs(program, inputs)

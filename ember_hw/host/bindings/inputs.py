@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ember_hw.compiler.program import Program
 from ember_hw.errors import ProgramError
+from ember_hw.host.request import LookupRequest
 
 
 def named_inputs(
@@ -50,6 +51,15 @@ def named_inputs(
         if name not in given:
             raise ProgramError(f"{rule}, and {name!r} must not be left out")
     return given
+
+
+def checked_lookups(inputs: object) -> list[LookupRequest] | None:
+    """Return inputs that are lookups which were checked before, None if they are something else."""
+    if not isinstance(inputs, list) or not inputs:
+        return None
+    values = cast("list[object]", inputs)
+    lookups = [value for value in values if isinstance(value, LookupRequest)]
+    return lookups if len(lookups) == len(values) else None
 
 
 def check_sizes(limits: Iterable[Any], given: Mapping[str, Any]) -> None:

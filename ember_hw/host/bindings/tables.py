@@ -16,7 +16,12 @@ from ember_hw.compiler.program import Program
 from ember_hw.config import LINE_BYTES
 from ember_hw.errors import ProgramError
 from ember_hw.host.arrays import check_count
-from ember_hw.host.bindings.inputs import check_sizes, is_torch, named_inputs
+from ember_hw.host.bindings.inputs import (
+    check_sizes,
+    checked_lookups,
+    is_torch,
+    named_inputs,
+)
 from ember_hw.host.bindings.request import Output, Request
 from ember_hw.host.memory_layout import Region
 from ember_hw.host.reference import exact
@@ -42,7 +47,13 @@ def check(program: Program) -> None:
 
 
 def request(program: Program, inputs: Any) -> Request:
-    """Return the request of a run; see `lookup_requests` for what is refused."""
+    """Return the request of a run; see `lookup_requests` for what is refused.
+
+    A list of a `LookupRequest` for each bag, which are checked, is taken as it is.
+    """
+    checked = checked_lookups(inputs)
+    if checked is not None:
+        return bind(program, checked)
     lookups = lookup_requests(program, inputs)
     given = named_inputs(program, inputs)
     return bind(program, lookups, as_torch=any(is_torch(value) for value in given.values()))

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.host.device import BACKENDS, Backend, Device
-from ember_hw.host.execution import Chunk
-from ember_hw.host.launch import Launch
+from ember_hw.host.device import BACKENDS, Device
 from ember_hw.host.reference import bit_equal
+from ember_hw.host.tests.counting import CountingBackend
 from ember_hw.host.tests.programs import bag_program
 
 CONFIG = AcceleratorConfig.preset("tiny")
@@ -24,27 +23,6 @@ PROGRAM = bag_program(TABLE, config=CONFIG)
 INPUTS = (np.array([3, 1, 4, 1]), np.array([0, 0, 3]))
 POOLED = np.stack([np.zeros(7, np.float32), (TABLE[3] + TABLE[1]) + TABLE[4], TABLE[1]])
 TABLE_NAME = "(table 'weight')"
-
-
-class CountingBackend:
-    """A backend in front of another one that counts what reaches the device."""
-
-    def __init__(self, device: Backend) -> None:
-        self._device = device
-        self.config, self.memory, self.sink = device.config, device.memory, device.sink
-        self.cycles: int | None = None
-        self.calls = 0
-
-    def execute(self, launch: Launch) -> Iterator[Chunk]:
-        self.calls += 1
-        return self._device.execute(launch)
-
-    def facts(self) -> dict[str, Any]:
-        self.calls += 1
-        return self._device.facts()
-
-    def close(self) -> None:
-        self._device.close()
 
 
 @pytest.fixture(
