@@ -13,7 +13,10 @@ from ember_hw.host.report import NestReport
 from ember_hw.host.traffic import element_bytes, expected_calls
 
 #: Facts of a run that are the sum of its nests'; of stalls each reason's is.
-_SUMS = ("cycles", "row_beats", "index_beats", "bundles", "rows", "useful_bytes")
+_SUMS = (
+    *("cycles", "row_beats", "index_beats", "bundles", "rows", "useful_bytes"),
+    *("results", "leaving_bytes"),
+)
 
 
 class Consumer(Protocol):
@@ -32,6 +35,11 @@ class Consumer(Protocol):
     @property
     def rows(self) -> int:
         """Rows that these were."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of these rows."""
         ...
 
     @property
@@ -59,11 +67,18 @@ class RunAccount:
         self._facts: dict[str, Any] = {}
         self._nest: Nest = program.nests[0]
         self._expected: dict[int, int | None] = {}
+        self._expected_rows: int | None = None
 
     def begin(self, nest: Nest, launch: Launch) -> None:
         """Note what a nest must do."""
         self._nest = nest
-        self._expected = expected_calls(nest, launch, self._request.gathered)
+        expected = expected_calls(nest, launch, self._request.gathered)
+        self._expected, self._expected_rows = expected, None
+        if launch.host is not None and nest.fabric is not None:
+            # The host sees results alone; the unit counts the rows that it made them of.
+            host = nest.fabric.host
+            self._expected = expected_calls(host, launch.host, self._request.gathered)
+            self._expected_rows = _rows_of(nest, expected)
 
     def lookups_done(self, side: Consumer) -> int:
         """Return the lookups done so far, nests weighing alike; bundles if the request has none."""
@@ -103,21 +118,45 @@ class RunAccount:
                     f"request implies, not {found}"
                 )
         taken = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
-        facts: dict[str, Any] = {**taken, **counted}
-        for what, value in taken.items():
-            if facts[what] != value:
+        facts: dict[str, Any] = {"results": 0, **taken, **counted}
+        if self._nest.fabric is None:
+            for what, value in taken.items():
+                if facts[what] != value:
+                    raise DeviceError(
+                        f"{what} on the queues must be the {facts[what]} that the unit counted, "
+                        f"not {value}"
+                    )
+            facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._program.arguments)
+            facts["leaving_bytes"] = facts["useful_bytes"]
+        else:
+            if self._expected_rows not in (None, facts["rows"]):
                 raise DeviceError(
-                    f"{what} on the queues must be the {facts[what]} that the unit counted, "
-                    f"not {value}"
+                    f"rows of nest {name!r} must be the {self._expected_rows} that the request "
+                    f"implies, not the {facts['rows']} that the unit counted"
                 )
-        facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._program.arguments)
+            facts |= {"results": side.rows, "leaving_bytes": side.row_bytes}
         numbers: dict[str, Any] = {key: facts.get(key) for key in _SUMS}
-        self._nests.append(NestReport(name, **numbers))
+        where, why = self._nest.execute, self._nest.reason
+        self._nests.append(NestReport(name, **numbers, execute=where, reason=why))
         self._facts = _joined(self._facts, facts) if self._facts else facts
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes of `Report` that were counted."""
         return {**self._facts, "nests": tuple(self._nests)}
+
+
+def _rows_of(nest: Nest, calls: Mapping[int, int | None]) -> int | None:
+    """Return the rows that callbacks take in so many calls; None where one isn't known."""
+    total = 0
+    for callback in nest.callbacks:
+        rows, count = (
+            sum(operand.kind == "row" for operand in callback.operands),
+            calls[callback.id],
+        )
+        if rows and count is None:
+            return None
+        total += rows * (count or 0)
+    return total
 
 
 def _joined(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
-from ember_hw.compiler.program import Program
+from numpy.typing import NDArray
+
+from ember_hw.compiler.program import Nest, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.account import RunAccount
-from ember_hw.host.execution import ENGINES, Chunk, ExecuteSide
+from ember_hw.host.execution import ENGINES, Chunk, ExecuteSide, ResultSide
 from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import Report, config_facts, profiler_of
+from ember_hw.isa import Source
 
 EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
@@ -196,12 +199,8 @@ class Device:
         samples: list[LaunchSample | None] = []
         for number, nest in enumerate(program.nests):
             launch = run.launch(number)
-            side = ExecuteSide(
-                nest,
-                run.execute_arrays(number),
-                run.scalars,
-                self._engine,
-                microcode=launch.microcode,
+            side = _execute_side(
+                launch, nest, run.execute_arrays(number), run.scalars, self._engine
             )
             account.begin(nest, launch)
             for chunk in backend.execute(launch):
@@ -248,6 +247,31 @@ class Device:
         if self._backend is None:
             raise DeviceError(f"device {self.name!r} must be open, and was closed")
         return self._backend
+
+
+def _execute_side(
+    launch: Launch,
+    nest: Nest,
+    arrays: Mapping[str, NDArray[Any]],
+    scalars: Mapping[str, int],
+    engine: EngineName,
+) -> ExecuteSide:
+    """Return what runs the host's code of a launch: on rows, or on results of the reduce unit."""
+    host = launch.host
+    if host is None or nest.fabric is None:
+        return ExecuteSide(nest, arrays, scalars, engine, microcode=launch.microcode)
+    is_told = launch.microcode.get("reduce", "length_source") == Source.SLOT
+    return ResultSide(
+        nest.fabric.host,
+        arrays,
+        scalars,
+        engine,
+        microcode=host.microcode,
+        results=nest.fabric.results,
+        length_bytes=None if is_told else launch.microcode.get("reduce", "length"),
+        regions=host.memory,
+        arguments=host.arguments,
+    )
 
 
 def open_device(

@@ -7,7 +7,7 @@ Nothing here touches a device, and nothing knows what a program computes: that i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ class Launch:
         What the request carries, see `Nest.request_arguments`; those left out are 0.
     nest : Nest, optional
         What was bound; its code runs the callbacks.
+    host : Launch, optional
+        What the host does of it, where a reduce unit takes the rows: its part of the nest, bound,
+        with the memory that its walk over the loops reads.
     """
 
     microcode: Microcode
@@ -44,6 +47,12 @@ class Launch:
     callbacks: tuple[Callback, ...]
     arguments: tuple[int, ...] = ()
     nest: Nest | None = None
+    host: Launch | None = None
+
+    @property
+    def memory(self) -> list[tuple[int, NDArray[np.uint8]]]:
+        """Base and bytes of each region."""
+        return [(region.base, region.data) for region in self.regions]
 
 
 class LoadedProgram:
@@ -161,8 +170,9 @@ class PreparedRun:
         return {symbol: self.arrays[symbol] for symbol in self.request.outputs}
 
     def execute_arrays(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return what the code of a nest reads and writes, C-contiguous."""
-        code = self.program.nests[number].code
+        """Return what the code of a nest, or its host's part, reads and writes, C-contiguous."""
+        nest = self.program.nests[number]
+        code = nest.code if nest.fabric is None else nest.fabric.host.code
         symbols = [memory.symbol for memory in code.memories] if code is not None else []
         return {symbol: np.ascontiguousarray(self.arrays[symbol]) for symbol in symbols}
 
@@ -172,12 +182,21 @@ class PreparedRun:
         Raises
         ------
         ProgramError
-            A value doesn't fit its field.
+            A value doesn't fit its field, or an array into which the reduce unit accumulates
+            doesn't begin as its accumulator does.
         """
         nest = self.program.nests[number]
         for symbol in nest.symbols_read:
             if number and symbol in self._placed:
                 self._placed[symbol].refresh()
+        launch = self._bound(nest)
+        if nest.fabric is None:
+            return launch
+        for symbol, value in nest.fabric.begins.items():
+            _check_begin(nest.name, symbol, self.arrays[symbol], value)
+        return replace(launch, host=self._bound(nest.fabric.host))
+
+    def _bound(self, nest: Nest) -> Launch:
         residents = self._tables | self._placed
         symbols = dict.fromkeys(
             member for symbol in nest.symbols_read for member in self._stacks.get(symbol, (symbol,))
@@ -226,6 +245,19 @@ class PreparedRun:
         return ProgramError(
             f"argument of program {self.program.name!r} must be one of {', '.join(given)}, which "
             f"its binding brings, not {symbol!r}"
+        )
+
+
+def _check_begin(nest: str, symbol: str, array: NDArray[Any], value: float) -> None:
+    """Refuse an array unless it holds a value all over, bit for bit."""
+    wanted = np.array([value], array.dtype)
+    bits = array.reshape(-1).view(np.uint8).reshape(-1, array.dtype.itemsize)
+    differs = (bits != wanted.view(np.uint8)).any(axis=1)
+    if differs.any():
+        found = array.reshape(-1)[int(differs.argmax())]
+        raise ProgramError(
+            f"array {symbol!r} must begin as {value:+g} all over, as the reduce unit's accumulator "
+            f"does for nest {nest!r}, not with {found:+g}; compile with execute='host'"
         )
 
 

@@ -22,6 +22,8 @@ def as_text(report: Report) -> str:
     ]
     if report.useful_bytes is not None:
         lines.append(("useful bytes", f"{report.useful_bytes:,}"))
+    if report.parameters.get("execute") == "reduce":
+        lines += _leaving(report)
     if len(report.nests) > 1:
         lines += [(f"nest {nest.name}", _nest(nest)) for nest in report.nests]
     if report.cycles is None:
@@ -31,6 +33,14 @@ def as_text(report: Report) -> str:
     if report.wall_seconds is not None:
         lines.append(("time of the call", f"{report.wall_seconds:.3g} s on this machine"))
     return "\n".join(f"{name:<24}{value}" for name, value in lines)
+
+
+def _leaving(report: Report) -> list[_Line]:
+    lines = [
+        (f"{nest.execute} runs {nest.name}", nest.reason or f"{nest.results:,} results")
+        for nest in report.nests
+    ]
+    return [*lines, ("leaving bytes", f"{report.leaving_bytes:,}, {report.results:,} results")]
 
 
 def _config(report: Report) -> str:

@@ -100,11 +100,16 @@ def _next_row(rows: Iterator[bytes], format: RowFormat, length: int) -> Row:
     expected = length if format is RowFormat.FP32 else length // 2
     if len(row) != expected:
         raise DeviceError(f"a row must be {expected} bytes, not {len(row)}")
+    return widened(np.frombuffer(row, np.uint8), format)
+
+
+def widened(rows: NDArray[np.uint8], format: RowFormat) -> Row:
+    """Return the numbers of rows, uint8 (.., bytes), as fp32; copies keep the bits of a NaN."""
     if format is RowFormat.FP32:
-        return np.frombuffer(row, np.float32)
+        return rows.view(np.float32)
+    small = rows.view(np.uint16)
     if format is RowFormat.BF16:
-        return (np.frombuffer(row, np.uint16).astype(np.uint32) << 16).view(np.float32)
-    small = np.frombuffer(row, np.uint16)
+        return (small.astype(np.uint32) << 16).view(np.float32)
     wide = small.view(np.float16).astype(np.float32).view(np.uint32)
     nan = small.astype(np.uint32)[np.isnan(small.view(np.float16))]
     # NumPy may make a NaN quiet; copies keep what it was.

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ember_hw.compiler.interpreters.microcode import execute
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends import memory_model, sink_model
+from ember_hw.host.backends.reduce_model import ReduceModel
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 
@@ -41,22 +45,45 @@ class Backend:
         memory_model(memory)
         sink_model(sink)
         self.config = config
-        self._useful_bytes = 0
+        self._counts: dict[str, int] = {}
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
         """Run a launch; see `ember_hw.host.device.Backend`."""
-        self._useful_bytes = 0
-        regions = [(region.base, region.data) for region in launch.regions]
-        for chunk in execute(launch.microcode, regions, requests=[launch.arguments]):
-            self._useful_bytes += int(chunk.row_keep.sum(dtype="int64"))
-            yield Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last)
+        counts = self._counts = dict.fromkeys(("bundles", "rows", "row_beats", "useful_bytes"), 0)
+        unit = ReduceModel(launch.microcode) if launch.host is not None else None
+        for chunk in execute(launch.microcode, launch.memory, requests=[launch.arguments]):
+            counts["bundles"] += len(chunk.events)
+            counts["rows"] += int(chunk.row_last.sum())
+            counts["row_beats"] += len(chunk.row_last)
+            counts["useful_bytes"] += int(chunk.row_keep.sum(dtype="int64"))
+            if unit is None:
+                yield Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last)
+                continue
+            for results in unit.results(chunk):
+                yield _leaving(results, self.config)
 
     def facts(self) -> dict[str, Any]:
-        """Return the bytes of rows: nothing else is counted, and no timing claimed."""
-        return {"useful_bytes": self._useful_bytes}
+        """Return what came through the queues, and bytes of rows; no timing is claimed."""
+        return dict(self._counts)
 
     def sample(self) -> None:
         """Return None: there is no clock to sample at."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to free."""
+
+
+def _leaving(results: NDArray[np.uint8], config: AcceleratorConfig) -> Chunk:
+    """Return results, uint8 (R, length), as they leave: in beats, without bundles."""
+    count, length = results.shape
+    beats = -(-length // config.bus_bytes)
+    padded = np.zeros((count, beats * config.bus_bytes), np.uint8)
+    padded[:, :length] = results
+    last = np.zeros((count, beats), np.bool_)
+    last[:, -1] = True
+    return Chunk(
+        events=np.empty(0, np.uint32),
+        scalars=np.empty((0, config.bundle_scalars), np.uint32),
+        row_beats=padded.reshape(-1, config.bus_bytes),
+        row_last=last.reshape(-1),
+    )

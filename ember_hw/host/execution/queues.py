@@ -78,8 +78,8 @@ class Queues:
 
     Attributes
     ----------
-    bundles, rows, row_beats : int
-        What has gone into batches.
+    bundles, rows, row_beats, row_bytes : int
+        What has gone into batches; bytes are the sum of their `sizes`.
     """
 
     def __init__(self, config: AcceleratorConfig, entries: Sequence[RowEntry]) -> None:
@@ -88,7 +88,7 @@ class Queues:
         self._root_end = 1 << event_bit(Event.END, 0, config)
         self._pending: Chunk | None = None
         self._is_done = False
-        self.bundles = self.rows = self.row_beats = 0
+        self.bundles = self.rows = self.row_beats = self.row_bytes = 0
 
     def take(self, chunk: Chunk) -> Batch | None:
         """Return all complete bundles so far; None if there is none.
@@ -133,6 +133,7 @@ class Queues:
         self.bundles += bundles
         self.rows += rows
         self.row_beats += beats
+        self.row_bytes += int(sizes.sum())
         return Batch(
             np.ascontiguousarray(chunk.events[:bundles], np.uint32),
             np.ascontiguousarray(chunk.scalars[:bundles], np.uint32),

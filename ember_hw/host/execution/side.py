@@ -63,6 +63,8 @@ class ExecuteSide:
     microcode : Microcode, optional
         Bound: tells which rows come with which events. By default the nest's, if nothing in it has
         to be bound.
+    entries : list of RowEntry, optional
+        Which rows come, where it isn't those of the microcode.
 
     Attributes
     ----------
@@ -90,6 +92,7 @@ class ExecuteSide:
         engine: Literal["auto", "c", "numpy"] = "auto",
         *,
         microcode: Microcode | None = None,
+        entries: list[RowEntry] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
@@ -97,7 +100,7 @@ class ExecuteSide:
         config = microcode.config
         if nest.code is None:
             raise ProgramError(f"nest {nest.name!r} must have execute code to be run, and has none")
-        entries = row_entries(microcode)
+        entries = row_entries(microcode) if entries is None else entries
         for callback in nest.callbacks:
             _check_callback(callback, nest.code, microcode, entries)
         _check_arguments(nest.code, arrays, scalars)
@@ -136,6 +139,11 @@ class ExecuteSide:
     def row_beats(self) -> int:
         """Beats of these rows."""
         return self._queues.row_beats
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of these rows; of those whose length isn't known, of all their beats."""
+        return self._queues.row_bytes
 
     @property
     def calls(self) -> dict[int, int]:
