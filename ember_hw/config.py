@@ -49,6 +49,9 @@ MEMORY_PROTOCOLS = ("axi4", "axi3")
 #: Execute sides: outside, behind the queues, or the reduce unit in the same hardware.
 EXECUTES = ("queues", "reduce")
 
+#: Where the reduce unit's results go: out over AXI4-Stream, or into memory by AXI writes.
+RESULTS = ("stream", "memory")
+
 
 @dataclass(frozen=True, kw_only=True)
 class AcceleratorConfig:
@@ -107,6 +110,9 @@ class AcceleratorConfig:
     execute : str
         ``queues``: bundles and rows leave; ``reduce``: the reduce unit takes them, and the rows
         that it makes of them leave.
+    results : str
+        Of the reduce unit: ``stream``: they leave over AXI4-Stream; ``memory``: they are written
+        into a region of memory, through a write port of their own.
 
     Raises
     ------
@@ -141,6 +147,7 @@ class AcceleratorConfig:
     memory_protocol: str = "axi4"
     input_queue: int = 0
     execute: str = "queues"
+    results: str = "stream"
 
     def __post_init__(self) -> None:
         if self.data_width_bits not in _DATA_WIDTHS_BITS:
@@ -180,6 +187,13 @@ class AcceleratorConfig:
             )
         if self.execute not in EXECUTES:
             raise ValueError(f"execute must be one of {', '.join(EXECUTES)}, not {self.execute!r}")
+        if self.results not in RESULTS:
+            raise ValueError(f"results must be one of {', '.join(RESULTS)}, not {self.results!r}")
+        if self.results != "stream" and self.execute != "reduce":
+            raise ValueError(
+                f"results must be stream without a reduce unit (execute is {self.execute!r}), "
+                f"not {self.results!r}"
+            )
         if self.memory_protocol == "axi3" and self.max_burst_beats > 16:
             raise ValueError(
                 f"max_burst_beats must be at most 16 with AXI3, not {self.max_burst_beats!r}"
@@ -240,13 +254,15 @@ class AcceleratorConfig:
     def hash(self) -> int:
         """Return the 32 bits by which hardware, program file and host recognise this config.
 
-        The name is left out, and `execute` where it is ``queues``: programs for such hardware are
-        older than the choice.
+        The name is left out, and so are `execute` where it is ``queues`` and `results` where it is
+        ``stream``: programs for such hardware are older than the choice.
         """
         values = asdict(self)
         del values["name"]
         if self.execute == "queues":
             del values["execute"]
+        if self.results == "stream":
+            del values["results"]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
         return int.from_bytes(digest[:4], "big")
 

@@ -59,7 +59,7 @@ STATE_TEXTS: dict[State, str] = {
     State.RESETTING: "buffers are being cleared; a start is refused",
     State.IDLE: "ready for microcode and a start",
     State.RUNNING: "a program runs",
-    State.DRAINING: "stopped by a fault or an abort; reads in flight are awaited",
+    State.DRAINING: "stopped by a fault or an abort; reads and writes in flight are awaited",
     State.DONE: "the program ended; ready for the next",
     State.FAULTED: (
         "the program was stopped; FAULT and FAULT_ADDRESS say why; ready for the next, but not for "
@@ -86,10 +86,24 @@ class FaultCode(enum.IntEnum, shape=5):
     MEMORY_STALLED = 12
     ILLEGAL_REDUCE_MICROCODE = 13
     UNEXPECTED_ROW_LENGTH = 14
+    RESULT_OUT_OF_BOUNDS = 15
+    WRITE_SLAVE_ERROR = 16
+    WRITE_DECODE_ERROR = 17
 
 
+#: Faults of results that are written into memory.
+RESULT_FAULTS = frozenset(
+    {
+        FaultCode.RESULT_OUT_OF_BOUNDS,
+        FaultCode.WRITE_SLAVE_ERROR,
+        FaultCode.WRITE_DECODE_ERROR,
+    }
+)
 #: Faults that only a unit with a reduce unit has.
-REDUCE_FAULTS = frozenset({FaultCode.ILLEGAL_REDUCE_MICROCODE, FaultCode.UNEXPECTED_ROW_LENGTH})
+REDUCE_FAULTS = RESULT_FAULTS | {
+    FaultCode.ILLEGAL_REDUCE_MICROCODE,
+    FaultCode.UNEXPECTED_ROW_LENGTH,
+}
 
 #: What each fault means, and what must hold instead.
 FAULT_TEXTS: dict[FaultCode, str] = {
@@ -115,16 +129,23 @@ FAULT_TEXTS: dict[FaultCode, str] = {
     FaultCode.MEMORY_STALLED: "memory must answer within WATCHDOG cycles",
     FaultCode.ILLEGAL_REDUCE_MICROCODE: (
         "the reduce unit must have a length that its accumulator holds, a known format and known "
-        "operations, and be told of the events of all rows and results"
+        "operations, and be told of the events of all rows and results; a region of results must "
+        "begin on a beat and lie within the address width"
     ),
     FaultCode.UNEXPECTED_ROW_LENGTH: (
         "rows must have as many columns as the reduce unit's microcode says, all of one result the "
         "same, and no more than its accumulator"
     ),
+    FaultCode.RESULT_OUT_OF_BOUNDS: "a result must lie within the region of results",
+    FaultCode.WRITE_SLAVE_ERROR: "memory answered SLVERR to a write of results",
+    FaultCode.WRITE_DECODE_ERROR: (
+        "memory answered DECERR to a write of results: no memory at this address"
+    ),
 }
 
-#: What FAULT_ADDRESS holds for a memory stream, and for a row; None: nothing, and no unit either.
-#: An address is the byte address of the line or of the burst that was answered with an error.
+#: What FAULT_ADDRESS holds for a memory stream, and for a row or a result; None: nothing, and no
+#: unit either. An address is the byte address of the line or of the burst that was answered with an
+#: error, or of the beat that is out of bounds.
 FAULT_ADDRESS_KINDS: dict[FaultCode, tuple[str, str] | None] = {
     FaultCode.NONE: None,
     FaultCode.BAD_VERSION: None,
@@ -141,6 +162,9 @@ FAULT_ADDRESS_KINDS: dict[FaultCode, tuple[str, str] | None] = {
     FaultCode.MEMORY_STALLED: None,
     FaultCode.ILLEGAL_REDUCE_MICROCODE: None,
     FaultCode.UNEXPECTED_ROW_LENGTH: None,
+    FaultCode.RESULT_OUT_OF_BOUNDS: ("", "address"),
+    FaultCode.WRITE_SLAVE_ERROR: ("", "address"),
+    FaultCode.WRITE_DECODE_ERROR: ("", "address"),
 }
 
 
@@ -289,7 +313,8 @@ def describe_fault(code: FaultCode, unit: int, stream: int, address: int) -> str
         return f"access unit fault {code.name}: {FAULT_TEXTS[code]}"
     part, kind = f"unit {unit}, stream {stream}", kinds[0]
     if unit == NO_UNIT:
-        part, kind = f"row entry {stream}", kinds[1]
+        part = "result" if code in RESULT_FAULTS else f"row entry {stream}"
+        kind = kinds[1]
     return f"access unit fault {code.name} ({part}, {kind} {address:#x}): {FAULT_TEXTS[code]}"
 
 

@@ -61,9 +61,13 @@ def isa_page(config: AcceleratorConfig) -> str:
     for path, title in kinds.items():
         parts.append(f"## {title}\n")
         parts.append(table(("bits", "field", "legal", "meaning"), _field_rows(path, config)))
-    reducing = config.with_changes(execute="reduce")
+    reducing = config.with_changes(execute="reduce", results="memory")
     parts += ["# The reduce unit\n", section(reduce.__doc__)]
-    for path, title in (("reduce", "Reduce unit: reduce"), ("reduce0", "Row entry: reduce0, ..")):
+    for path, title in (
+        ("reduce", "Reduce unit: reduce"),
+        ("reduce0", "Row entry: reduce0, .."),
+        ("result", "Results in memory: result"),
+    ):
         parts.append(f"## {title}\n")
         parts.append(table(("bits", "field", "legal", "meaning"), _field_rows(path, reducing)))
     parts.append("## Choices\n")

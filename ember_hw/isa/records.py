@@ -20,7 +20,7 @@ from ember_hw.isa.fields import (
     Source,
     StreamSource,
 )
-from ember_hw.isa.reduce import reduce_header_fields, reduce_step_fields
+from ember_hw.isa.reduce import reduce_header_fields, reduce_step_fields, result_fields
 
 #: Raised by every change to the records below, or to what a host must know of the registers.
 ISA_VERSION = 3
@@ -175,6 +175,8 @@ def layouts(config: AcceleratorConfig) -> dict[str, RecordLayout]:
         kinds.append(("reduce", reduce_header_fields(config)))
         for row in range(config.row_entries):
             kinds.append((f"reduce{row}", reduce_step_fields(config)))
+    if config.results == "memory":
+        kinds.append(("result", result_fields(config)))
 
     result: dict[str, RecordLayout] = {}
     word = 0

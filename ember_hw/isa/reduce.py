@@ -21,6 +21,11 @@ What it can express, for e from 0 to D - 1, with r a row and w a scalar of the b
 There is one such line for each row entry, in the order of the entries, and an emission may follow
 each of them. It has no second accumulator, no product of two rows and no sum across a row: compute
 loops with those stay on the host, as does the division of a mean.
+
+With results in memory (`config.results`) record ``result`` names a region. A start that does not
+join others begins at its base; each result begins on the beat behind the one before it, those of
+requests that join included. Bytes of a beat behind a result's end are not written. A beat that does
+not lie in the region is a fault, and is not written.
 """
 
 from __future__ import annotations
@@ -80,6 +85,15 @@ def reduce_step_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         ),
         Field("scaled", 1, "the row is multiplied by a scalar first"),
         _scalar("scalar", "scalar of the bundle that multiplies the row, fp32", config),
+    )
+
+
+def result_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
+    """Return the fields of record ``result``: where results are written."""
+    address = config.address_width_bits
+    return (
+        Field("base", address, "byte address of the region, a multiple of the bus width"),
+        Field("region_bytes", address, "bytes of the region; a result beyond it is a fault"),
     )
 
 

@@ -14,6 +14,7 @@ from ember_hw.rtl.control import Control
 from ember_hw.rtl.counters import Counters
 from ember_hw.rtl.datapath import Datapath
 from ember_hw.rtl.execute.reduce_unit import ReduceUnit
+from ember_hw.rtl.execute.result_writer import ResultWriter
 from ember_hw.rtl.layouts import bundle_layout, index_word_layout, row_beat_layout
 from ember_hw.rtl.memory_ports import MemoryPorts
 from ember_hw.rtl.microcode_memory import MicrocodeMemory, record_name, register_paths
@@ -45,7 +46,9 @@ class AccessUnit(wiring.Component):
     bundle, row : streams, out
         With `config.execute` ``queues``.
     result : stream, out
-        With `config.execute` ``reduce``: see `ReduceUnit`.
+        With `config.execute` ``reduce`` and `config.results` ``stream``: see `ReduceUnit`.
+    result_memory : AXI write channels, manager
+        With `config.results` ``memory``: see `ResultWriter`.
     queue_reset : out
         Resets the execute side's end of both queues; high in the state RESETTING.
     irq : out
@@ -60,7 +63,9 @@ class AccessUnit(wiring.Component):
         if config.input_queue:
             members["index_queue"] = In(stream.Signature(index_word_layout(config)))
         rows = stream.Signature(row_beat_layout(config))
-        if config.execute == "reduce":
+        if config.results == "memory":
+            members["result_memory"] = Out(axi.WriteSignature(config))
+        elif config.execute == "reduce":
             members["result"] = Out(rows)
         else:
             members |= {"bundle": Out(stream.Signature(bundle_layout(config))), "row": Out(rows)}
@@ -86,6 +91,9 @@ class AccessUnit(wiring.Component):
         if config.execute == "reduce":
             reduce = ReduceUnit(config=config)
             faults.append(reduce.fault)
+        if config.results == "memory":
+            writer = ResultWriter(config=config)
+            faults += [writer.bounds_fault, writer.memory_fault]
         m.submodules.control = control = Control(config=config, fault_ports=len(faults))
         m.submodules.datapath = ResetInserter(control.reset)(datapath)
 
@@ -107,12 +115,20 @@ class AccessUnit(wiring.Component):
         for reported, seen in zip(faults, control.faults, strict=True):
             wiring.connect(m, reported, seen)
         verdict, ended, moves = microcode.verdict, datapath.ended, datapath.moves
+        execute_blocks, idle = datapath.blocked_execute, ports.idle
         if config.execute == "reduce":
             m.submodules.reduce = ResetInserter(control.queue_reset)(reduce)
             self._reduce(m, reduce, control, microcode, datapath)
-            illegal = (verdict == FaultCode.NONE) & ~reduce.legal
+            legal, ended, moves = reduce.legal, reduce.ended, moves | reduce.moves
+            if config.results == "memory":
+                m.submodules.writer = ResetInserter(control.queue_reset)(writer)
+                self._write(m, writer, reduce, control, microcode)
+                m.d.comb += writer.restart.eq(control.begins & ~registers.joins)
+                legal, ended, moves = legal & writer.legal, writer.ended, moves | writer.moves
+                # While memory owes an answer, it holds the queues.
+                execute_blocks, idle = execute_blocks & writer.idle, idle & writer.idle
+            illegal = (verdict == FaultCode.NONE) & ~legal
             verdict = Mux(illegal, FaultCode.ILLEGAL_REDUCE_MICROCODE, verdict)
-            ended, moves = reduce.ended, moves | reduce.moves
         else:
             wiring.connect(m, datapath.bundle, wiring.flipped(self.bundle))
             wiring.connect(m, datapath.row, wiring.flipped(self.row))
@@ -137,9 +153,9 @@ class AccessUnit(wiring.Component):
             control.arguments.eq(registers.arguments),
             control.watchdog.eq(registers.watchdog),
             control.progress.eq(moves | ports.index_valid | ports.row_valid),
-            control.execute_blocks.eq(datapath.blocked_execute),
+            control.execute_blocks.eq(execute_blocks),
             control.verdict.eq(verdict),
-            control.reads_idle.eq(ports.idle),
+            control.memory_idle.eq(idle),
             control.cleared.eq(datapath.cleared),
             control.ended.eq(ended),
             ports.stop.eq(control.stop),
@@ -192,7 +208,20 @@ class AccessUnit(wiring.Component):
             reduce.header.eq(microcode.reduce),
             reduce.told_events.eq(microcode.issue.events | root_end),
             reduce.taken.eq(datapath.ended),
-            self.result.payload.eq(reduce.result.payload),
-            self.result.valid.eq(reduce.result.valid & ~control.queue_reset),
-            reduce.result.ready.eq(self.result.ready & ~control.queue_reset),
+        ]
+        if config.results == "stream":
+            m.d.comb += [
+                self.result.payload.eq(reduce.result.payload),
+                self.result.valid.eq(reduce.result.valid & ~control.queue_reset),
+                reduce.result.ready.eq(self.result.ready & ~control.queue_reset),
+            ]
+
+    def _write(self, m: Module, writer: ResultWriter, reduce, control, microcode) -> None:
+        """Put the writer behind the reduce unit."""
+        wiring.connect(m, reduce.result, writer.result)
+        wiring.connect(m, writer.axi, wiring.flipped(self.result_memory))
+        m.d.comb += [
+            writer.region.eq(microcode.result),
+            writer.left.eq(reduce.ended),
+            writer.stop.eq(control.stop),
         ]

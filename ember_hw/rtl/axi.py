@@ -37,8 +37,17 @@ def read_fault(response) -> Value:
     )
 
 
+def write_fault(response) -> Value:
+    """Return the fault code of a response to a write that is an error."""
+    return Mux(
+        response == Response.DECODE_ERROR,
+        registers.FaultCode.WRITE_DECODE_ERROR,
+        registers.FaultCode.WRITE_SLAVE_ERROR,
+    )
+
+
 class Burst(enum.Enum, shape=2):
-    """ARBURST."""
+    """ARBURST and AWBURST."""
 
     FIXED = 0
     INCREMENTING = 1
@@ -130,3 +139,45 @@ class ReadSignature(wiring.Signature):
             and self.index == other.index
             and self.extra_id_bits == other.extra_id_bits
         )
+
+
+class WriteSignature(wiring.Signature):
+    """The write channels of AXI4 or AXI3, seen from the manager; every write has ID 0.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Gives the protocol and the widths of address and data.
+    """
+
+    def __init__(self, config: AcceleratorConfig):
+        self.config = config
+        is_axi3 = config.memory_protocol == "axi3"
+        members = {
+            "awid": Out(1),
+            "awaddr": Out(config.address_width_bits),
+            "awlen": Out(4 if is_axi3 else 8),
+            "awsize": Out(3),
+            "awburst": Out(Burst),
+            "awlock": Out(2 if is_axi3 else 1),
+            "awcache": Out(4),
+            "awprot": Out(3),
+        }
+        members |= {"wid": Out(1)} if is_axi3 else {"awqos": Out(4)}
+        members |= {
+            "awvalid": Out(1),
+            "awready": In(1),
+            "wdata": Out(config.data_width_bits),
+            "wstrb": Out(config.bus_bytes),
+            "wlast": Out(1),
+            "wvalid": Out(1),
+            "wready": In(1),
+            "bid": In(1),
+            "bresp": In(Response),
+            "bvalid": In(1),
+            "bready": Out(1),
+        }
+        super().__init__(members)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WriteSignature) and self.config == other.config

@@ -12,6 +12,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.flat_ports import (
     INDEX_PREFIX,
+    RESULT_PREFIX,
     connect_flat,
     flat_members,
     memory_prefixes,
@@ -54,6 +55,8 @@ class AccessCluster(wiring.Component):
     m_axi0_*, m_axi1_*, .. : AXI read channels, manager
     m_axi_index0_*, .. : AXI read channels, manager
         With `config.index_port_bits`, one a unit.
+    m_axi_result0_*, .. : AXI write channels, manager
+        With `config.results` ``memory``, one a unit.
     m_axis_bundle0_*, m_axis_row0_*, s_axis_index0_*, .. : AXI4-Stream
         The queues of each unit, as those of `FlatAccessUnit`.
     m_axis_aresetn, irq : out
@@ -94,6 +97,8 @@ class AccessCluster(wiring.Component):
             if config.index_port_bits:
                 signature = axi.ReadSignature(config, index=True)
                 members |= flat_members(f"{INDEX_PREFIX}{number}", signature)
+            if config.results == "memory":
+                members |= flat_members(f"{RESULT_PREFIX}{number}", axi.WriteSignature(config))
             members |= queue_members(config, str(number))
         super().__init__(members | {"m_axis_aresetn": Out(units), "irq": Out(units)})
 
@@ -118,6 +123,9 @@ class AccessCluster(wiring.Component):
             if config.index_port_bits:
                 index = axi.ReadSignature(config, index=True)
                 self._through(m, f"{INDEX_PREFIX}{number}", unit, INDEX_PREFIX, index)
+            if config.results == "memory":
+                written = axi.WriteSignature(config)
+                self._through(m, f"{RESULT_PREFIX}{number}", unit, RESULT_PREFIX, written)
 
         for port, prefix in enumerate(memory_prefixes(config)):
             if self.sharing == "shared":

@@ -16,11 +16,11 @@ class Control(wiring.Component):
     """The life of requests.
 
     RESETTING -> IDLE -> RUNNING -> DONE; a start while RUNNING joins the requests that wait. From
-    RUNNING a fault, an abort or the watchdog leads to DRAINING: no further read is asked for, and
-    the reads in flight are awaited. Then all between registers and memory port is reset, and with
-    it both queues up to the execute side and the requests that waited (RESETTING), and the state is
-    FAULTED. Memory that never answers leaves the unit DRAINING: only a reset of the whole system
-    may follow.
+    RUNNING a fault, an abort or the watchdog leads to DRAINING: no further read or write is asked
+    for, and those in flight are awaited. Then all between registers and memory port is reset, and
+    with it both queues up to the execute side and the requests that waited (RESETTING), and the
+    state is FAULTED. Memory that never answers leaves the unit DRAINING: only a reset of the whole
+    system may follow.
 
     A start in FAULTED begins afresh and forgets the fault. One that belongs to a request before it
     must not: it waits for `may_join`, which falls with the fault that voids that request, and rises
@@ -50,8 +50,8 @@ class Control(wiring.Component):
         Reports of the blocks, the first listed wins within a cycle.
     ended : in
         Strobe: a request's last bundle and row have been delivered. Void after a fault.
-    reads_idle : in
-        No read is in flight.
+    memory_idle : in
+        No read is in flight, and no write.
     cleared : in
         The buffers are ready after a reset.
     state, fault, requests, completed : out
@@ -61,7 +61,7 @@ class Control(wiring.Component):
     begins : out
         Strobe: the first request after rest.
     stop : out
-        No new read may be asked for.
+        No new read or write may be asked for.
     reset : out
         Resets the datapath, for one cycle.
     queue_reset : out
@@ -90,7 +90,7 @@ class Control(wiring.Component):
                 "verdict": In(FaultCode),
                 "faults": In(FaultSignature(config)).array(fault_ports),
                 "ended": In(1),
-                "reads_idle": In(1),
+                "memory_idle": In(1),
                 "cleared": In(1),
                 "state": Out(State, init=State.RESETTING),
                 "fault": Out(fault_layout(config)),
@@ -168,7 +168,7 @@ class Control(wiring.Component):
                 with m.Elif(ends & (requests_next == 0)):
                     m.d.sync += [self.state.eq(State.DONE), self.irq.eq(1)]
             with m.Case(State.DRAINING):
-                with m.If(self.reads_idle):
+                with m.If(self.memory_idle):
                     m.d.sync += [
                         self.state.eq(State.RESETTING),
                         self.reset.eq(1),

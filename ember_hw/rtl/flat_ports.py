@@ -11,6 +11,7 @@ from ember_hw.rtl import axi
 from ember_hw.rtl.layouts import stream_bits
 
 INDEX_PREFIX = "m_axi_index"
+RESULT_PREFIX = "m_axi_result"
 
 
 def memory_prefixes(config: AcceleratorConfig) -> list[str]:
@@ -32,6 +33,8 @@ def memory_members(config: AcceleratorConfig) -> dict[str, Member]:
         members |= flat_members(prefix, axi.ReadSignature(config))
     if config.index_port_bits:
         members |= flat_members(INDEX_PREFIX, axi.ReadSignature(config, index=True))
+    if config.results == "memory":
+        members |= flat_members(RESULT_PREFIX, axi.WriteSignature(config))
     return members
 
 
@@ -53,13 +56,14 @@ def queue_members(config: AcceleratorConfig, suffix: str = "") -> dict[str, Memb
             f"m_axis_bundle{suffix}_tvalid": Out(1),
             f"m_axis_bundle{suffix}_tready": In(1),
         }
-    members |= {
-        f"m_axis_{rows}{suffix}_tdata": Out(config.data_width_bits),
-        f"m_axis_{rows}{suffix}_tkeep": Out(config.bus_bytes),
-        f"m_axis_{rows}{suffix}_tlast": Out(1),
-        f"m_axis_{rows}{suffix}_tvalid": Out(1),
-        f"m_axis_{rows}{suffix}_tready": In(1),
-    }
+    if config.results == "stream":
+        members |= {
+            f"m_axis_{rows}{suffix}_tdata": Out(config.data_width_bits),
+            f"m_axis_{rows}{suffix}_tkeep": Out(config.bus_bytes),
+            f"m_axis_{rows}{suffix}_tlast": Out(1),
+            f"m_axis_{rows}{suffix}_tvalid": Out(1),
+            f"m_axis_{rows}{suffix}_tready": In(1),
+        }
     if config.input_queue:
         members |= {
             f"s_axis_index{suffix}_tdata": In(config.index_bits),
@@ -92,7 +96,8 @@ def connect_queues(m: Module, flat: wiring.Component, unit) -> None:
     config: AcceleratorConfig = flat.config
 
     if config.execute == "reduce":
-        _connect_rows(m, flat, "m_axis_result", unit.result)
+        if config.results == "stream":
+            _connect_rows(m, flat, "m_axis_result", unit.result)
     else:
         _connect_rows(m, flat, "m_axis_row", unit.row)
         bundle = unit.bundle

@@ -11,6 +11,7 @@ from ember_hw.rtl import axi
 from ember_hw.rtl.access_unit import AccessUnit
 from ember_hw.rtl.flat_ports import (
     INDEX_PREFIX,
+    RESULT_PREFIX,
     connect_flat,
     connect_queues,
     flat_members,
@@ -44,7 +45,8 @@ class FlatAccessUnit(wiring.Component):
     for, ``unit * streams_per_unit + stream``.
 
     With the reduce unit (`config.execute`) bundles and rows stay inside, and `m_axis_result_*`
-    brings the rows that it makes of them, as `m_axis_row_*` does others.
+    brings the rows that it makes of them, as `m_axis_row_*` does others; with `config.results`
+    ``memory`` `m_axi_result_*` writes them.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
@@ -59,6 +61,8 @@ class FlatAccessUnit(wiring.Component):
             connect_flat(m, self, prefix, port)
         if self.config.index_port_bits:
             connect_flat(m, self, INDEX_PREFIX, unit.index_memory)
+        if self.config.results == "memory":
+            connect_flat(m, self, RESULT_PREFIX, unit.result_memory)
         connect_queues(m, self, unit)
         m.d.comb += [self.m_axis_aresetn.eq(~unit.queue_reset), self.irq.eq(unit.irq)]
         return m

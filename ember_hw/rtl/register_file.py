@@ -34,6 +34,8 @@ class RegisterFile(wiring.Component):
         What REQUESTS and COMPLETED show.
     start, abort : out
         Strobes, one cycle.
+    joins : out
+        The start of this cycle joins those before it.
     may_start, may_join : in
         A start would be taken; one that joins those before it would.
     arguments, watchdog : out
@@ -55,6 +57,7 @@ class RegisterFile(wiring.Component):
                 "completed": In(32),
                 "start": Out(1),
                 "abort": Out(1),
+                "joins": Out(1),
                 "may_start": In(1),
                 "may_join": In(1),
                 "arguments": Out(values_layout(config)),
@@ -128,7 +131,11 @@ class RegisterFile(wiring.Component):
                         )
                     )
                     with m.If(~wants_start | Mux(joins, self.may_join, self.may_start)):
-                        m.d.comb += [self.start.eq(wants_start), self.abort.eq(wants_abort)]
+                        m.d.comb += [
+                            self.start.eq(wants_start),
+                            self.joins.eq(joins),
+                            self.abort.eq(wants_abort),
+                        ]
                         m.d.sync += bus.bresp.eq(axi.Response.OKAY)
                 for register, held in writable:
                     with m.If(write_address == register):

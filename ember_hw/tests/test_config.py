@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ember_hw.config import EXECUTES, MEMORY_PROTOCOLS, PRESETS, AcceleratorConfig
+from ember_hw.config import EXECUTES, MEMORY_PROTOCOLS, PRESETS, RESULTS, AcceleratorConfig
 
 RANGES = {
     "address_width_bits": (32, 56),
@@ -60,6 +60,8 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
     values["index_port_bits"] = draw(st.sampled_from((0, 64, 128, 256, 512)))
     values["memory_protocol"] = draw(st.sampled_from(MEMORY_PROTOCOLS))
     values["execute"] = draw(st.sampled_from(EXECUTES))
+    if values["execute"] == "reduce":
+        values["results"] = draw(st.sampled_from(RESULTS))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
@@ -139,6 +141,19 @@ def test_execute_is_one_of_two(value: object) -> None:
     assert message(execute=value) == f"execute must be one of queues, reduce, not {value!r}"
 
 
+@pytest.mark.parametrize("value", ["queue", "Memory", "", 1, None])
+def test_results_go_to_one_of_two(value: object) -> None:
+    assert message(execute="reduce", results=value) == (
+        f"results must be one of stream, memory, not {value!r}"
+    )
+
+
+def test_results_are_those_of_a_reduce_unit() -> None:
+    assert message(results="memory") == (
+        "results must be stream without a reduce unit (execute is 'queues'), not 'memory'"
+    )
+
+
 def test_bursts_of_axi3_are_short() -> None:
     assert message(memory_protocol="axi3", max_burst_beats=17) == (
         "max_burst_beats must be at most 16 with AXI3, not 17"
@@ -212,12 +227,13 @@ CHANGES: dict[str, int | str] = {
     "index_port_bits": 64,
     "memory_protocol": "axi3",
     "input_queue": 1,
-    "execute": "reduce",
+    "execute": "queues",
+    "results": "memory",
 }
 
 
 def test_hash_depends_on_every_parameter() -> None:
-    config = AcceleratorConfig(max_burst_beats=16)
+    config = AcceleratorConfig(max_burst_beats=16, execute="reduce")
     assert {"name", *CHANGES} == {field.name for field in dataclasses.fields(config)}
     hashes = {config.with_changes(**{name: value}).hash() for name, value in CHANGES.items()}
     assert len(hashes - {config.hash()}) == len(CHANGES)

@@ -101,6 +101,7 @@ def test_fields_hold_what_they_select(config: AcceleratorConfig) -> None:
     assert known["issue"].field("events").most == (1 << config.events) - 1
     if config.execute == "reduce":
         assert known["reduce0"].field("scalar").most == config.bundle_scalars - 1
+    assert ("result" in known) == (config.results == "memory")
     for layout in known.values():
         for field in layout.fields:
             assert field.description

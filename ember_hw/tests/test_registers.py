@@ -106,6 +106,11 @@ def test_every_choice_has_a_text() -> None:
             "memory answered DECERR: no memory at this address",
         ),
         (
+            (FaultCode.WRITE_DECODE_ERROR, NO_UNIT, 0, 64),
+            "access unit fault WRITE_DECODE_ERROR (result, address 0x40): "
+            "memory answered DECERR to a write of results: no memory at this address",
+        ),
+        (
             (FaultCode.MEMORY_STALLED, NO_UNIT, 0, 0),
             "access unit fault MEMORY_STALLED: memory must answer within WATCHDOG cycles",
         ),

@@ -12,6 +12,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, Source, event_bit
 from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
+from ember_hw.registers import NO_UNIT, FaultCode, fault_error
 
 #: What an operation gives that has no other NaN to give.
 QUIET_NAN = 0x7FC00000
@@ -77,6 +78,45 @@ def reduce_rows(
     if left:
         raise DeviceError(f"every row must be taken by a bundle, but {left} are left")
     return results
+
+
+def placed_results(
+    records: Mapping[str, Mapping[str, int]], config: AcceleratorConfig, results: Iterable[Row]
+) -> list[tuple[int, bytes]]:
+    """Return where the results of a start, and of those that join it, lie in memory.
+
+    Parameters
+    ----------
+    records : mapping of path to mapping of field to int
+        With ``result``.
+    config : AcceleratorConfig
+        With results in memory.
+    results : iterable of float32 (D,)
+        In order.
+
+    Returns
+    -------
+    list of (int, bytes)
+        Byte address and content of each.
+
+    Raises
+    ------
+    DeviceError
+        A result doesn't lie in the region: the fault RESULT_OUT_OF_BOUNDS, with the address of the
+        first beat that doesn't.
+    """
+    base, region_bytes = (records["result"][name] for name in ("base", "region_bytes"))
+    placed: list[tuple[int, bytes]] = []
+    offset = 0
+    for result in results:
+        content = result.tobytes()
+        for beat in range(0, len(content), config.bus_bytes):
+            if offset + min(beat + config.bus_bytes, len(content)) > region_bytes:
+                address = base + offset + beat
+                raise fault_error(FaultCode.RESULT_OUT_OF_BOUNDS, NO_UNIT, 0, address)
+        placed.append((base + offset, content))
+        offset += -(-len(content) // config.bus_bytes) * config.bus_bytes
+    return placed
 
 
 def _length(header: Mapping[str, int], scalars: Sequence[int], config: AcceleratorConfig) -> int:

@@ -78,7 +78,14 @@ def model_shape(
         Of each unit.
     units, channels, sharing : optional
         Of a cluster, as `emit_cluster_verilog` takes them.
+
+    Raises
+    ------
+    ValueError
+        Results go into memory: the simulated one takes no writes.
     """
+    if config.results != "stream":
+        raise ValueError(f"results must be stream in a simulation, not {config.results!r}")
     from ember_hw.rtl import axi
     from ember_hw.rtl.layouts import stream_bits
 

@@ -14,6 +14,7 @@ from ember_hw.isa.reduce import (
     ReduceOperation,
     reduce_header_fields,
     reduce_step_fields,
+    result_fields,
 )
 from ember_hw.rtl.execute.float_combine import Combine
 from ember_hw.rtl.layouts import row_beat_layout
@@ -31,6 +32,11 @@ def header_layout(config: AcceleratorConfig) -> data.StructLayout:
 def step_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return the record ``reduce<r>``."""
     return _fields_layout(reduce_step_fields(config))
+
+
+def region_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return the record ``result``."""
+    return _fields_layout(result_fields(config))
 
 
 def lanes(config: AcceleratorConfig) -> int:

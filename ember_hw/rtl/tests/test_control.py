@@ -39,7 +39,7 @@ class Life(Bench):
     async def wake(self, ctx) -> None:
         """Go to IDLE."""
         assert ctx.get(self.dut.queue_reset)
-        for name in ("reads_idle", "cleared"):
+        for name in ("memory_idle", "cleared"):
             ctx.set(getattr(self.dut, name), 1)
         assert await self.step(ctx) == State.IDLE
 
@@ -196,7 +196,7 @@ def test_a_fault_waits_for_reads_then_resets():
     async def scenario(life, ctx):
         await life.wake(ctx)
         await life.step(ctx, 2, start=1)
-        ctx.set(life.dut.reads_idle, 0)
+        ctx.set(life.dut.memory_idle, 0)
         assert await life.report(ctx, 1, OUT_OF_BOUNDS) == State.RUNNING
         assert await life.step(ctx) == State.DRAINING
         assert ctx.get(life.dut.running)
@@ -207,7 +207,7 @@ def test_a_fault_waits_for_reads_then_resets():
         assert ctx.get(life.dut.completed) == 0
         assert not ctx.get(life.dut.reset)
         assert not ctx.get(life.dut.queue_reset)
-        ctx.set(life.dut.reads_idle, 1)
+        ctx.set(life.dut.memory_idle, 1)
         await life.run_until_faulted(ctx)
         assert life.fault(ctx) == OUT_OF_BOUNDS
         assert await life.step(ctx, start=1) == State.RUNNING
@@ -398,11 +398,11 @@ def test_the_watchdog_sleeps_at_rest_and_while_reads_are_awaited():
         ctx.set(life.dut.watchdog, 5)
         assert await life.step(ctx, 30) == State.IDLE
         await life.step(ctx, start=1)
-        ctx.set(life.dut.reads_idle, 0)
+        ctx.set(life.dut.memory_idle, 0)
         await life.step(ctx, abort=1)
         assert await life.step(ctx, 30) == State.DRAINING
         assert life.fault(ctx) == _own(FaultCode.ABORTED)
-        ctx.set(life.dut.reads_idle, 1)
+        ctx.set(life.dut.memory_idle, 1)
         await life.run_until_faulted(ctx)
         # Nor does one start with the cycles of the other.
         await life.step(ctx, start=1)

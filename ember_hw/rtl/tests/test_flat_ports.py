@@ -31,3 +31,14 @@ def test_bundles_and_rows_of_a_reduce_unit_stay_inside():
     signals = ("tdata", "tkeep", "tlast", "tvalid", "tready")
     assert list(members) == [f"m_axis_result1_{signal}" for signal in signals]
     assert members["m_axis_result1_tready"].flow is not Out
+
+
+def test_results_in_memory_leave_by_a_port_of_writes():
+    config = CONFIG.with_changes(execute="reduce", results="memory")
+    assert flat_ports.queue_members(config) == {}
+    members = flat_ports.memory_members(config)
+    assert members["m_axi_result_awaddr"].flow is Out
+    assert members["m_axi_result_bvalid"].flow is not Out
+    assert {"m_axi_result_awqos"} - set(members) == set()
+    axi3 = flat_ports.memory_members(config.with_changes(memory_protocol="axi3"))
+    assert set(axi3) - set(members) == {"m_axi_result_wid"}

@@ -7,7 +7,7 @@ from ember_hw.registers import Counter, FaultCode, State
 from ember_hw.rtl.axi import Response
 from ember_hw.rtl.register_file import COUNTER_BITS, RegisterFile
 from ember_hw.rtl.tests.harness import CONFIG as NARROW
-from ember_hw.rtl.tests.harness import Bench
+from ember_hw.rtl.tests.harness import Bench, payloads
 
 CONFIG = NARROW.with_changes(address_width_bits=40)
 OKAY, ERROR = Response.OKAY.value, Response.SLAVE_ERROR.value
@@ -40,7 +40,7 @@ class Host(Bench):
         self.counters = [
             (0x0123_0000_0000 * (i + 1) + i + 7) % (1 << COUNTER_BITS) for i in range(COUNTERS)
         ]
-        self.starts = self.watch(self.dut.start)
+        self.starts = self.watch(self.dut.start, self.dut.joins)
         self.aborts = self.watch(self.dut.abort)
         self.process(self._surroundings(state, may_start, may_join), background=True)
 
@@ -357,7 +357,8 @@ def test_a_start_is_taken_when_the_control_takes_one(
     result = host.write(CONTROL, word)
     host.run(50)
     assert result[0] == response
-    assert (len(host.starts), len(host.aborts)) == (starts, aborts)
+    assert payloads(host.starts) == [int(joins == JOINS)] * starts
+    assert len(host.aborts) == aborts
 
 
 @pytest.mark.parametrize(

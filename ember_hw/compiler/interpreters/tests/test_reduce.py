@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ember_hw.compiler.interpreters.reduce import QUIET_NAN, reduce_rows
+from ember_hw.compiler.interpreters.reduce import QUIET_NAN, placed_results, reduce_rows
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, event_bit
@@ -118,3 +118,30 @@ def test_result_of_another_length_is_refused():
     with pytest.raises(DeviceError) as caught:
         _run(records, [(ITERATE, [8]), (END, [4])], [1, 2])
     assert str(caught.value) == "a result must be 4 bytes, not 8"
+
+
+ROW = np.arange(5, dtype=np.float32)
+
+
+@pytest.mark.parametrize("region_bytes", [84, 96])
+def test_results_lie_one_behind_the_other_each_on_a_beat(region_bytes):
+    records = {"result": {"base": 4064, "region_bytes": region_bytes}}
+    placed = placed_results(records, CONFIG, [ROW, ROW + 1, ROW + 2])
+    assert [(at - 4064, content) for at, content in placed] == [
+        (0, ROW.tobytes()),
+        (32, (ROW + 1).tobytes()),
+        (64, (ROW + 2).tobytes()),
+    ]
+
+
+@pytest.mark.parametrize(("region_bytes", "beat"), [(0, 0), (15, 0), (16, 1), (32, 2), (51, 3)])
+def test_result_beyond_the_region_is_a_fault(region_bytes, beat):
+    records = {"result": {"base": 64, "region_bytes": region_bytes}}
+    with pytest.raises(DeviceError) as caught:
+        placed_results(records, CONFIG, [ROW, ROW])
+    address = 64 + 16 * beat
+    assert (caught.value.code, caught.value.address) == (15, address)
+    assert str(caught.value) == (
+        f"access unit fault RESULT_OUT_OF_BOUNDS (result, address {address:#x}): "
+        "a result must lie within the region of results"
+    )

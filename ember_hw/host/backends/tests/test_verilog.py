@@ -65,3 +65,9 @@ def test_results_take_the_place_of_bundles_and_rows() -> None:
     config = AcceleratorConfig()
     assert verilog.model_shape(config).reduces == 0
     assert verilog.model_shape(config.with_changes(execute="reduce")).reduces == 1
+
+
+def test_results_in_memory_are_not_simulated() -> None:
+    with pytest.raises(ValueError, match=r"results") as caught:
+        verilog.model_shape(AcceleratorConfig(execute="reduce", results="memory"))
+    assert str(caught.value) == "results must be stream in a simulation, not 'memory'"
