@@ -40,6 +40,7 @@ public:
         sink_ = make_sink(choice_, pushes_);
         bundle_hold_.release();
         row_hold_.release();
+        announced_ = false;
     }
 
     void choose(const EmberSink& choice) {
@@ -65,6 +66,7 @@ public:
     // Without an output both queues wait.
     void drive(uint64_t cycle, const EmberOutput* output) {
         if (HAS_BUNDLES) *pins_.bundle_tready = output && sink_->takes_bundle(cycle);
+        if (!HAS_BUNDLES && output) announce_result(cycle);
         *pins_.row_tready = output && sink_->takes_row(cycle);
     }
 
@@ -75,6 +77,7 @@ public:
             // come.
             bundle_hold_.release();
             row_hold_.release();
+            announced_ = false;
             sink_->reset();
         }
         bool active = HAS_BUNDLES && sample_bundle(cycle, output);
@@ -84,6 +87,13 @@ public:
     }
 
 private:
+    // A result is a token of its own to a sink: event 0, told when its first beat is there.
+    void announce_result(uint64_t cycle) {
+        if (announced_ || !*pins_.row_tvalid || !sink_->takes_bundle(cycle)) return;
+        sink_->bundle(1, cycle);
+        announced_ = true;
+    }
+
     bool sample_bundle(uint64_t cycle, EmberOutput* output) {
         const bool valid = *pins_.bundle_tvalid;
         const bool ready = *pins_.bundle_tready;
@@ -116,6 +126,7 @@ private:
         if (output->row_last) output->row_last[beat] = last;
         if (output->row_cycles) output->row_cycles[beat] = cycle;
         sink_->row_beat(bytes, last, cycle);
+        if (last) announced_ = false;
         counts_.row_beats++;
         counts_.row_bytes += bytes;
         rows_ += last;
@@ -126,6 +137,7 @@ private:
     EmberSink choice_{};
     PushShape pushes_;
     std::unique_ptr<Sink> sink_;
+    bool announced_ = false;  // the result that comes next, to the sink
     bool waits_ = false;
     Counts counts_{};
     uint64_t rows_ = 0;  // delivered whole since the model was opened

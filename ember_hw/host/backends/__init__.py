@@ -65,7 +65,9 @@ def sink_model(sink: Any) -> Callable[[Pushes], Sink]:
 def pushes_of(
     callbacks: Sequence[Callback], microcode: Microcode, config: AcceleratorConfig
 ) -> Pushes:
-    """Return what a launch pushes with which event."""
+    """Return what a launch pushes with which event; with a reduce unit a result is event 0."""
+    if config.execute == "reduce":
+        return Pushes(scalars_per_event=(0,), row_event_masks=(1,))
     scalars = [0] * config.events
     for callback in callbacks:
         bit = event_bit(callback.event, callback.level, config)
