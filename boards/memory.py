@@ -9,17 +9,19 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 
 
-def memory_members(config: AcceleratorConfig) -> dict[str, Member]:
+def memory_members(config: AcceleratorConfig, *, link_address_bits: int = 32) -> dict[str, Member]:
     """Return the ports of a board's memory.
 
-    `reads` is the access unit's memory port. Beats of one ID come in order. An address beyond the
-    memory is answered with DECODE_ERROR. `host` is the link's port; what it wrote, all later reads
-    see. Both may wait for each other's requests, neither for ever.
+    `unit` is the access unit's memory port. Beats of one ID come in order. An address outside the
+    memory is answered with DECODE_ERROR. `link` is the host's; what it wrote, all later reads see.
+    Both may wait for each other's requests, neither for ever.
 
     Parameters
     ----------
     config : AcceleratorConfig
         Of the access unit: one memory port, which index lines share.
+    link_address_bits : int
+        Width of the link's addresses.
 
     Raises
     ------
@@ -35,7 +37,5 @@ def memory_members(config: AcceleratorConfig) -> dict[str, Member]:
             "index_port_bits must be 0 on a board with one memory port, "
             f"not {config.index_port_bits!r}"
         )
-    host = MemoryAccessSignature(
-        address_bits=config.address_width_bits, data_bits=config.data_width_bits
-    )
-    return {"reads": In(axi.ReadSignature(config)), "host": In(host)}
+    link = MemoryAccessSignature(address_bits=link_address_bits, data_bits=config.data_width_bits)
+    return {"unit": In(axi.ReadSignature(config)), "link": In(link)}

@@ -39,8 +39,8 @@ class SdramMemory(wiring.Component):
 
     Members
     -------
-    reads, host : in
-        See `memory_members`.
+    unit, link : in
+        See `memory_members`; the first byte has address 0.
     initialised : out
         The chip takes commands; requests before that wait. In the domain `DOMAIN`.
     pins : SdramPins
@@ -74,8 +74,8 @@ class SdramMemory(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        chip, reads, host = self.chip, self.reads, self.host
-        asked_by = data.StructLayout({"id": len(reads.arid), "beyond": 1, "host": 1})
+        chip, unit, link = self.chip, self.unit, self.link
+        asked_by = data.StructLayout({"id": len(unit.arid), "beyond": 1, "host": 1})
         m.submodules.controller = controller = DomainRenamer(DOMAIN)(
             SdramController(
                 chip=chip,
@@ -96,11 +96,11 @@ class SdramMemory(wiring.Component):
         takes_host = Signal()
         host_beyond = Signal()
         write_beyond = Signal()
-        asked = host.request.payload
+        asked = link.request.payload
         size_bits = (chip.size_bytes - 1).bit_length()
         beat_bits = (chip.beat_bytes - 1).bit_length()
         m.d.comb += [
-            takes_host.eq(host.request.valid & ~host_waits & (host_turn | ~reads.arvalid)),
+            takes_host.eq(link.request.valid & ~host_waits & (host_turn | ~unit.arvalid)),
             host_beyond.eq(asked.address[size_bits:].any()),
             write_beyond.eq(asked.is_write & host_beyond),
         ]
@@ -113,26 +113,26 @@ class SdramMemory(wiring.Component):
                 request.payload.write.eq(asked.is_write),
                 tag.host.eq(1),
                 tag.beyond.eq(host_beyond),
-                host.request.ready.eq(
+                link.request.ready.eq(
                     write_beyond | (request.ready & (written.ready | ~asked.is_write))
                 ),
-                written.valid.eq(host.request.ready & asked.is_write & ~host_beyond),
+                written.valid.eq(link.request.ready & asked.is_write & ~host_beyond),
             ]
         with m.Else():
             m.d.comb += [
-                request.valid.eq(reads.arvalid),
-                request.payload.beat.eq(reads.araddr[beat_bits:]),
-                request.payload.length.eq(reads.arlen),
-                tag.id.eq(reads.arid),
-                tag.beyond.eq(reads.araddr[size_bits:].any()),
-                reads.arready.eq(request.ready),
+                request.valid.eq(unit.arvalid),
+                request.payload.beat.eq(unit.araddr[beat_bits:]),
+                request.payload.length.eq(unit.arlen),
+                tag.id.eq(unit.arid),
+                tag.beyond.eq(unit.araddr[size_bits:].any()),
+                unit.arready.eq(request.ready),
             ]
         m.d.comb += [
             written.payload.data.eq(asked.data),
             written.payload.bytes.eq(~0),
         ]
-        host_taken = host.request.valid & host.request.ready
-        with m.If(reads.arvalid & reads.arready):
+        host_taken = link.request.valid & link.request.ready
+        with m.If(unit.arvalid & unit.arready):
             m.d.sync += host_turn.eq(1)
         with m.Elif(host_taken):
             m.d.sync += host_turn.eq(0)
@@ -142,18 +142,18 @@ class SdramMemory(wiring.Component):
         is_written = Signal()
         m.d.sync += is_written.eq(host_taken & asked.is_write)
         with m.If(host_taken):
-            m.d.sync += [host_waits.eq(1), host.answer_error.eq(host_beyond)]
-        with m.If(host.answer_valid):
+            m.d.sync += [host_waits.eq(1), link.answer_error.eq(host_beyond)]
+        with m.If(link.answer_valid):
             m.d.sync += host_waits.eq(0)
         m.d.comb += [
-            host.answer_valid.eq(is_written | host_read),
-            host.answer_data.eq(beat.payload.data),
-            reads.rvalid.eq(beat.valid & ~returned.host),
-            reads.rid.eq(returned.id),
-            reads.rdata.eq(beat.payload.data),
-            reads.rlast.eq(beat.payload.last),
-            reads.rresp.eq(Mux(returned.beyond, axi.Response.DECODE_ERROR, axi.Response.OKAY)),
-            beat.ready.eq(reads.rready | returned.host),
+            link.answer_valid.eq(is_written | host_read),
+            link.answer_data.eq(beat.payload.data),
+            unit.rvalid.eq(beat.valid & ~returned.host),
+            unit.rid.eq(returned.id),
+            unit.rdata.eq(beat.payload.data),
+            unit.rlast.eq(beat.payload.last),
+            unit.rresp.eq(Mux(returned.beyond, axi.Response.DECODE_ERROR, axi.Response.OKAY)),
+            beat.ready.eq(unit.rready | returned.host),
         ]
         return m
 

@@ -58,7 +58,7 @@ class _Setup:
         """Send reads (address, beats, id) and note the beats (id, data, last, response)."""
 
         async def sender(ctx):
-            bus = self.dut.reads
+            bus = self.dut.unit
             for address, beats, tag in reads:
                 ctx.set(bus.araddr, address)
                 ctx.set(bus.arlen, beats - 1)
@@ -68,7 +68,7 @@ class _Setup:
                 ctx.set(bus.arvalid, 0)
 
         async def receiver(ctx):
-            bus = self.dut.reads
+            bus = self.dut.unit
             while len(seen) < sum(beats for _, beats, _ in reads):
                 ctx.set(bus.rready, int(self.random.integers(2)))
                 ready = ctx.get(bus.rready)
@@ -83,7 +83,7 @@ class _Setup:
 
     async def access(self, ctx, address: int, data: int | None = None) -> tuple[int, int]:
         """Access a beat as the host does; returns data and error."""
-        port = self.dut.host
+        port = self.dut.link
         request = {"address": address, "is_write": data is not None, "data": data or 0}
         ctx.set(port.request.payload, request)
         ctx.set(port.request.valid, 1)
@@ -136,7 +136,7 @@ def test_unit_sees_a_write_once_it_is_answered():
 
     async def host(ctx):
         await setup.access(ctx, 0x40, data=0xABCD)
-        bus = setup.dut.reads
+        bus = setup.dut.unit
         ctx.set(bus.rready, 1)
         ctx.set(bus.araddr, 0x40)
         ctx.set(bus.arvalid, 1)
