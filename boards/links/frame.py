@@ -74,7 +74,7 @@ ARGUMENT_BYTES = sum(size for _, size, _ in ARGUMENTS)
 ADDRESS_BITS, COUNT_BITS = (8 * size for _, size, _ in ARGUMENTS)
 MAX_FRAME_BYTES = HEADER_BYTES + ARGUMENT_BYTES + MAX_DATA_BYTES + CRC_BYTES
 
-#: Head of the description, which is the answer to `HELLO`: name, bytes, meaning.
+#: Head of the description: name, bytes, meaning.
 DESCRIPTION_HEAD: tuple[tuple[str, int, str], ...] = (
     ("magic", 4, '"EMBR"'),
     ("version", 1, "version of the protocol"),
@@ -105,7 +105,7 @@ class Operation(enum.IntEnum, shape=8):
 
 
 OPERATION_TEXTS: dict[Operation, str] = {
-    Operation.HELLO: "begins a session; the answer is the head of the description",
+    Operation.HELLO: "begins a session, else as `DESCRIBE`",
     Operation.DESCRIBE: "bytes of the description, the head included",
     Operation.READ_REGISTERS: "32-bit registers, one after the other",
     Operation.WRITE_REGISTERS: "32-bit registers, one after the other; ends at the first refused",

@@ -1,0 +1,1 @@
+"""A board without a board: a whole top in Verilator, reached through the link's own bytes."""
