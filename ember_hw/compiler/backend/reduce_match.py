@@ -14,7 +14,6 @@ from ember_hw.compiler.backend.execute_code import (
     Load,
     Pop,
     ReadRow,
-    Statement,
     Store,
     is_row,
     row_element,
@@ -105,7 +104,7 @@ def match_pooling(
         It can't run the nest.
     """
     callback, case, row = _row_case(code, callbacks)
-    loop = _column_loop(case)
+    loop = _column_loop(code, case)
     pooling = _combination(code, callback, case, row, loop, values)
     level = _result_level(pooling, callback, program, values)
     pooling = replace(pooling, level=level)
@@ -140,27 +139,20 @@ def _row_case(code: ExecuteCode, callbacks: tuple[Callback, ...]) -> tuple[Callb
     return callback, case, row
 
 
-def _column_loop(case: Case) -> For:
+def _column_loop(code: ExecuteCode, case: Case) -> For:
     """Return the one loop of a case; the rest of it only says where the loop works."""
-    loops: list[For] = []
-    for statement in case.body:
-        match statement:
-            case Pop() | GetVariable():
-                continue
-            case Compute():
-                continue
-            case For() if not loops:
-                loops.append(statement)
-            case _:
-                raise _more(case, statement)
-    if not loops:
-        raise HostReason(f"case {case.id} has no loop over the columns of its row")
-    (loop,) = loops
-    if loop.carried:
+    loops = [statement for statement in walk(case.body) if isinstance(statement, For)]
+    if any(loop.carried for loop in loops):
         raise HostReason(
-            f"case {case.id} folds the columns of a row, and the unit has one number each"
+            f"case {case.id} folds the columns of its row, and the unit keeps one number of each"
         )
-    return loop
+    for statement in case.body:
+        if not isinstance(statement, Pop | GetVariable | Compute | For):
+            text = statement_text(statement, code.types())
+            raise HostReason(f"case {case.id} does more than to combine a row: '{text}'")
+    if len(loops) != 1:
+        raise HostReason(f"case {case.id} has {len(loops)} loops, and the unit does what one does")
+    return loops[0]
 
 
 def _combination(
@@ -288,8 +280,3 @@ def _check_others(
                     f"case {case.id} uses {memory!r} in another way than the pooled loop: "
                     f"{statement_text(statement, code.types())}"
                 )
-
-
-def _more(case: Case, statement: Statement) -> HostReason:
-    what = type(statement).__name__.lower()
-    return HostReason(f"case {case.id} does more than to combine a row: it has another {what}")
