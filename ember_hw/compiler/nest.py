@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ember_hw.compiler.backend.check_microcode import check_microcode
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.errors import ProgramError
-from ember_hw.isa import Event, Microcode, layouts
+from ember_hw.isa import Event, Field, Microcode, layouts
 
 if TYPE_CHECKING:
     from ember_hw.compiler.backend.execute_code import ExecuteCode
@@ -180,11 +181,9 @@ class Nest:
             A symbol is missing, a value does not fit its field, or the microcode that results
             breaks a rule of `check_microcode`, for example an unaligned table.
         """
-        known = layouts(self.microcode.config)
-        changes: dict[tuple[str, str], int] = {}
-        for patch in self.patches:
+        values: list[int] = []
+        for patch, target in self._targets:
             value = patch.scale * self._value(patch.symbol, environment) + patch.addend
-            target = known[patch.record].field(patch.field)
             if not target.least <= value <= target.most:
                 raise ProgramError(
                     f"{patch} must be from {target.least} to {target.most} "
@@ -192,10 +191,26 @@ class Nest:
                     f"on config {self.microcode.config.name!r}), not {value!r}: "
                     f"symbol {patch.symbol!r} is {environment[patch.symbol]!r}"
                 )
-            changes[patch.record, patch.field] = value
-        bound = self.microcode.with_fields(changes)
+            values.append(value)
+        latest = self._latest
+        if latest and latest[0][0] == values:
+            return latest[0][1]
+        places = ((patch.record, patch.field) for patch in self.patches)
+        bound = self.microcode.with_fields(dict(zip(places, values, strict=True)))
         check_microcode(bound)
+        latest[:] = [(values, bound)]
         return bound
+
+    @cached_property
+    def _targets(self) -> tuple[tuple[Patch, Field], ...]:
+        """Patches with the fields that they fill in."""
+        known = layouts(self.microcode.config)
+        return tuple((patch, known[patch.record].field(patch.field)) for patch in self.patches)
+
+    @cached_property
+    def _latest(self) -> list[tuple[list[int], Microcode]]:
+        """The latest binding: values of the patches, and what came of them."""
+        return []
 
     def request_arguments(self, environment: Environment) -> tuple[int, ...]:
         """Return what the ARGUMENT registers hold for one request; 0 where none is used.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from amaranth.lib import enum  # pyright: ignore[reportMissingTypeStubs]  # amaranth has none
 
@@ -93,12 +94,12 @@ class Field:
     choices: type[enum.IntEnum] | None = None
     limit: int | None = None
 
-    @property
+    @cached_property
     def least(self) -> int:
         """Smallest legal value."""
         return -(1 << (self.width_bits - 1)) if self.kind is FieldKind.SIGNED else 0
 
-    @property
+    @cached_property
     def most(self) -> int:
         """Largest legal value."""
         if self.choices is not None:
@@ -144,8 +145,14 @@ class RecordLayout:
         AssemblyError
             The record has no such field.
         """
-        for candidate in self.fields:
-            if candidate.name == name:
-                return candidate
-        legal = ", ".join(f.name for f in self.fields)
-        raise AssemblyError(f"field of record {self.path!r} must be one of {legal}, not {name!r}")
+        found = self._by_name.get(name)
+        if found is None:
+            legal = ", ".join(self._by_name)
+            raise AssemblyError(
+                f"field of record {self.path!r} must be one of {legal}, not {name!r}"
+            )
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {f.name: f for f in self.fields}

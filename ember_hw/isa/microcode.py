@@ -55,11 +55,28 @@ class Microcode:
         return self.with_fields({(path, name): value})
 
     def with_fields(self, changes: Mapping[tuple[str, str], int]) -> Microcode:
-        """Return a copy with some fields changed, by (path, field)."""
-        records = {path: dict(values) for path, values in self.records.items()}
+        """Return a copy with some fields changed, by (path, field); these are checked.
+
+        Raises
+        ------
+        AssemblyError
+            A record or field does not exist, or a value is out of the field's range.
+        """
+        known = layouts(self.config)
+        records: dict[str, Mapping[str, int]] = dict(self.records)
+        changed: dict[str, dict[str, int]] = {}
         for (path, name), value in changes.items():
-            records.setdefault(path, {})[name] = value
-        return Microcode(self.config, records)
+            if path not in known:
+                raise AssemblyError(f"record must be one of {', '.join(known)}, not {path!r}")
+            check_field(known[path], name, value)
+            if path not in changed:
+                records[path] = changed[path] = dict(self.records[path])
+            changed[path][name] = int(value)
+        # The other records were checked when this microcode was made.
+        copy = object.__new__(Microcode)
+        object.__setattr__(copy, "config", self.config)
+        object.__setattr__(copy, "records", records)
+        return copy
 
     def encode(self) -> list[int]:
         """Return the program's 32-bit words, in the order of their addresses."""

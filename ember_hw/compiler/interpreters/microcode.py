@@ -53,6 +53,7 @@ def execute(
     lines: Mapping[tuple[int, int], NDArray[np.uint8]] = NO_LINES,
     chunk_tokens: int = CHUNK_TOKENS,
     chunk_row_bytes: int = CHUNK_ROW_BYTES,
+    is_checked: bool = False,
 ) -> Iterator[Chunk]:
     """Run a bound program.
 
@@ -71,6 +72,8 @@ def execute(
         Tokens of one level worked on at a time.
     chunk_row_bytes : int
         Bytes of rows in a chunk, unless one token alone has more.
+    is_checked : bool
+        Whether `check_microcode` has seen the program, as it has what `Nest.bind` returned.
 
     Yields
     ------
@@ -103,7 +106,8 @@ def execute(
     steps = [microcode.get(f"unit{k}", "step") for k in range(units)]
     if not units or 0 in enabled[:units] or 0 in steps:
         raise fault_error(FaultCode.ILLEGAL_MICROCODE, NO_UNIT)
-    check_microcode(microcode)
+    if not is_checked:
+        check_microcode(microcode)
 
     memory = Memory(regions, bus_bytes=config.bus_bytes)
     count = len(requests)

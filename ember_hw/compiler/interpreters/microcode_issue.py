@@ -61,10 +61,12 @@ class Issue:
         self.address_width_bits = config.address_width_bits
         self.root_end = np.uint32(1 << event_bit(Event.END, 0, config))
         self.events = np.uint32(microcode.get("issue", "events"))
+        self.told = self.events | self.root_end
         self.scalars = config.bundle_scalars
         self.entries = [
             entry for entry in range(config.row_entries) if microcode.get(f"row{entry}", "events")
         ]
+        self.rows_in_reach = {entry: self._rows_in_reach(entry) for entry in self.entries}
 
     def run(self, batches: Iterator[Tokens]) -> Iterator[Chunk]:
         """Turn leaf tokens into chunks."""
@@ -73,6 +75,11 @@ class Issue:
             rows = self._rows(tokens, first_fault)
             count = first_fault.token
             beats = -(-rows.sizes // self.bus_bytes)
+            if count and np.add.reduce(beats) <= self.chunk_beats:
+                yield self._chunk(tokens, slice(0, count), rows, slice(None), beats)
+                if first_fault.error is not None:
+                    raise first_fault.error
+                continue
             # Beats of all rows before each row, and where the rows of a piece begin.
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(beats)])
             start = 0
@@ -97,20 +104,20 @@ class Issue:
         part: slice,
         beats: NDArray[np.int64],
     ) -> Chunk:
-        events = tokens.events[selected]
-        told = np.flatnonzero(events & (self.events | self.root_end))
-        scalars = np.stack(
-            [value[selected][told] for value in tokens.values[: self.scalars]], axis=1
-        )
-        ends = np.cumsum(beats)
+        events = tokens.events[selected] & self.told
+        told = events.nonzero()[0]
+        scalars = np.empty((len(told), self.scalars), np.int32)
+        for number in range(self.scalars):
+            scalars[:, number] = tokens.values[number][selected][told]
+        ends = beats.cumsum()
         total = int(ends[-1]) if len(ends) else 0
-        row = np.repeat(np.arange(len(beats)), beats)
+        row = np.arange(len(beats)).repeat(beats)
         skipped = (np.arange(total) - (ends - beats)[row]) * self.bus_bytes
         keep = np.minimum(rows.sizes[part][row] - skipped, self.bus_bytes)
         last = np.zeros(total, np.bool_)
         last[ends - 1] = True
         return Chunk(
-            events=events[told] & (self.events | self.root_end),
+            events=events[told],
             scalars=scalars.view(np.uint32),
             row_beats=self.memory.load_beats(rows.addresses[part][row] + skipped, keep),
             row_last=last,
@@ -138,7 +145,13 @@ class Issue:
 
     def _rows_of(self, entry: int, tokens: Tokens, first_fault: FirstFault) -> _Rows:
         get = self.microcode.records[f"row{entry}"]
-        hits = np.flatnonzero(tokens.events & np.uint32(get["events"]))
+        hits = (tokens.events & np.uint32(get["events"])).nonzero()[0]
+        if self.rows_in_reach[entry]:
+            index = tokens.values[get["index_export"]][hits].view(np.uint32)
+            if not len(index) or np.maximum.reduce(index) < self.rows_in_reach[entry]:
+                addresses = index * np.int64(get["pitch"])
+                addresses += get["base"]
+                return _Rows(hits, addresses, np.full(len(hits), get["length"], np.int64))
 
         def export(name: str) -> NDArray[np.int64]:
             return tokens.values[get[name]][hits].view(np.uint32).astype(np.int64)
@@ -179,6 +192,22 @@ class Issue:
         unmapped = ~is_bad & (self.memory.find(addresses, sizes) < 0)
         note(FaultCode.READ_DECODE_ERROR, unmapped, addresses)
         return _Rows(hits, addresses, sizes)
+
+    def _rows_in_reach(self, entry: int) -> int:
+        """Return how many rows of an entry can be read for certain, where that is known at once."""
+        get = self.microcode.records[f"row{entry}"]
+        sources = (get[f"{name}_source"] for name in ("rows", "pitch", "length", "base"))
+        pitch, length = get["pitch"], get["length"]
+        is_plain = all(source == Source.IMMEDIATE for source in sources)
+        if not is_plain or get["offset_enable"] or not 0 < length <= pitch:
+            return 0
+        end = get["base"] + get["region_bytes"]
+        if pitch % self.bus_bytes or end > 1 << self.address_width_bits:
+            return 0
+        if self.memory.window(get["base"], get["region_bytes"]) is None:
+            return 0
+        within = (get["region_bytes"] - length) // pitch + 1
+        return max(0, min(get["rows"], within))
 
     def _is_illegal(self, name: str, value: NDArray[np.int64] | int) -> NDArray[np.bool_]:
         """Tell whether an exported value is too wide for the field it stands in for."""

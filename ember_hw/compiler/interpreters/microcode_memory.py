@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,6 +58,7 @@ class Memory:
                     f"the next begins at {following:#x}"
                 )
         self._contents = [content for _, content in ordered]
+        self._starts = [base for base, _ in ordered]
         self._bases = np.array([base for base, _ in ordered], np.int64)
         self._limits = self._bases + np.array([len(content) for _, content in ordered], np.int64)
 
@@ -69,6 +71,32 @@ class Memory:
         region = np.searchsorted(self._bases, addresses, side="right") - 1
         is_inside = (region >= 0) & (addresses + sizes <= self._limits[region])
         return np.where(is_inside, region, -1)
+
+    def window(self, base: int, num_bytes: int) -> NDArray[np.uint8] | None:
+        """Return so many bytes from an address on, None unless one region holds them all."""
+        number = bisect_right(self._starts, base) - 1
+        if number < 0:
+            return None
+        offset = base - self._starts[number]
+        content = self._contents[number]
+        return content[offset : offset + num_bytes] if offset + num_bytes <= len(content) else None
+
+    def elements(
+        self, base: int, count: int, size_log2: int, is_signed: bool
+    ) -> NDArray[Any] | None:
+        """Return so many elements from an address on, None unless one region holds them all.
+
+        Parameters
+        ----------
+        base : int
+            Byte address.
+        count : int
+            Elements.
+        size_log2, is_signed
+            As for `load`.
+        """
+        content = self.window(base, count << size_log2)
+        return None if content is None else content.view(_ELEMENT_DTYPES[size_log2, is_signed])
 
     def load(
         self, addresses: NDArray[np.int64], size_log2: int, is_signed: bool
@@ -121,11 +149,36 @@ class Memory:
             An address is not aligned: a table's address or pitch that the program computes is not.
         """
         bus_bytes = self.bus_bytes
-        unaligned = addresses[addresses % bus_bytes != 0]
-        if len(unaligned):
+        if not len(addresses):
+            return np.zeros((0, bus_bytes), np.uint8)
+        past = addresses % bus_bytes
+        if past.any():
+            unaligned = int(addresses[past.nonzero()[0][0]])
             raise ValueError(
-                f"address of a beat must be a multiple of {bus_bytes}, not {int(unaligned[0]):#x}"
+                f"address of a beat must be a multiple of {bus_bytes}, not {unaligned:#x}"
             )
+        beats = self._whole_beats(addresses)
+        if beats is None:
+            beats = self._gathered_beats(addresses, valid_bytes)
+        partial = (valid_bytes < bus_bytes).nonzero()[0]
+        if len(partial):
+            beats[partial] *= np.arange(bus_bytes) < valid_bytes[partial, None]
+        return beats
+
+    def _whole_beats(self, addresses: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Return the beat at each address, None unless one region holds them and all between."""
+        first = int(np.minimum.reduce(addresses))
+        last = int(np.maximum.reduce(addresses))
+        content = self.window(first, last + self.bus_bytes - first)
+        if content is None:
+            return None
+        return content.reshape(-1, self.bus_bytes)[(addresses - first) // self.bus_bytes]
+
+    def _gathered_beats(
+        self, addresses: NDArray[np.int64], valid_bytes: NDArray[np.int64]
+    ) -> NDArray[np.uint8]:
+        """Return the beat at each address, region by region."""
+        bus_bytes = self.bus_bytes
         beats = np.zeros((len(addresses), bus_bytes), np.uint8)
         for number, selected in _by_region(self.find(addresses, valid_bytes)):
             content = self._contents[number]
@@ -142,8 +195,6 @@ class Memory:
                 np.take(whole, position, axis=0, out=beats, mode="clip")
             else:
                 beats[selected] = whole[position]
-        partial = np.flatnonzero(valid_bytes < bus_bytes)
-        beats[partial] *= np.arange(bus_bytes) < valid_bytes[partial, None]
         return beats
 
 

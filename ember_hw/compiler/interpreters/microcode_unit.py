@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.interpreters.microcode_memory import Memory
 from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
-from ember_hw.config import LINE_BYTES
+from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import (
     AluOperation,
@@ -25,6 +27,21 @@ from ember_hw.registers import NO_UNIT, FaultCode
 
 _INT32 = np.iinfo(np.int32)
 _LOW_WORD = (1 << 32) - 1
+_NO_ELEMENTS = np.zeros(0, np.int64)
+_NO_LINES = np.zeros((0, LINE_BYTES), np.uint8)
+
+
+@cache
+def _events_of(
+    level: int, config: AcceleratorConfig
+) -> tuple[list[np.uint32], np.uint32, np.uint32]:
+    """Return the events of a level, and those of all above on its first and its last token."""
+    own = [np.uint32(1 << event_bit(event, level, config)) for event in Event]
+    first = last = np.uint32(0)
+    for above in range(level):
+        begin, iterate, end = _events_of(above, config)[0]
+        first, last = first | begin | iterate, last | end
+    return own, first, last
 
 
 @dataclass
@@ -116,32 +133,53 @@ class Unit:
             microcode.records[f"unit{level}.stream{s}"] for s in range(config.streams_per_unit)
         ]
         self.exports = [self.record[f"export{i}"] for i in range(config.exports)]
-        self.own = [np.uint32(1 << event_bit(event, level, config)) for event in Event]
-        self.rides_first = np.uint32(0)
-        self.rides_last = np.uint32(0)
-        for above in range(level):
-            begin, iterate, end = (1 << event_bit(event, above, config) for event in Event)
-            self.rides_first |= np.uint32(begin | iterate)
-            self.rides_last |= np.uint32(end)
-        self.request_begins = np.uint32(1 << event_bit(Event.BEGIN, 0, config))
+        self.own, self.rides_first, self.rides_last = _events_of(level, config)
+        self.request_begins = _events_of(0, config)[0][Event.BEGIN]
         self.requests = 0
-        no_lines = np.zeros((0, LINE_BYTES), np.uint8)
         self.queues = {
-            s: _LineQueue(lines.get((level, s), no_lines))
+            s: _LineQueue(lines.get((level, s), _NO_LINES))
             for s, stream in enumerate(self.streams)
             if stream["enable"] and stream["source"] == StreamSource.QUEUE
         }
+        self.windows = [self._window(s) for s in range(len(self.streams))]
+        #: Whether a value of the ALU is exported; in pair mode stream 0's next value is.
+        self.computes = len(self.streams) + 2 in self.exports
+
+    def _window(self, number: int) -> NDArray[Any] | None:
+        """Return the elements of a stream as an array, None unless all of them can be read."""
+        get = self.streams[number]
+        if not get["enable"] or number in self.queues:
+            return None
+        end = get["base"] + (get["elements"] << get["size"])
+        if end > 1 << self.address_width_bits:
+            return None
+        return self.memory.elements(get["base"], get["elements"], get["size"], bool(get["signed"]))
 
     def run(self, batches: Iterator[Tokens]) -> Iterator[Tokens]:
         """Turn tokens of the unit above into tokens of this one; raise at the first fault."""
         for parents in batches:
             lower, upper = self._bounds(parents.values)
             step = self.record["step"]
-            trips = np.where(parents.iterates, np.maximum((upper - lower + step - 1) // step, 0), 0)
+            trips = np.maximum((upper - lower + (step - 1)) // step, 0) * parents.iterates
             children = np.maximum(trips, 1)
             if not len(children):  # the unit above stopped at its first token, or has no request
                 continue
-            ends = np.cumsum(children)
+            ends = children.cumsum()
+            if int(ends[-1]) <= self.chunk:
+                count = len(children)
+                parent = np.arange(count).repeat(children)
+                tokens, error = self._tokens(
+                    parents,
+                    parent,
+                    np.arange(len(parent)) - (ends - children)[parent],
+                    lower=lower,
+                    trips=trips,
+                    children=children,
+                )
+                yield tokens
+                if error is not None:
+                    raise error
+                continue
             for start in range(0, int(ends[-1]), self.chunk):
                 stop = min(start + self.chunk, int(ends[-1]))
                 first = int(np.searchsorted(ends, start, side="right"))
@@ -186,17 +224,13 @@ class Unit:
         children: NDArray[np.int64],
     ) -> tuple[Tokens, DeviceError | None]:
         """Return the tokens before the first fault, and the fault."""
-        is_first = ordinal == 0
-        is_last = ordinal == children[parent] - 1
-        entered = parents.iterates[parent]
-        iterates = trips[parent] > 0
-        above, zero = parents.events[parent], np.uint32(0)
         begin, iterate, end = self.own
-        events = np.where(is_first, above & self.rides_first, zero)
-        events |= np.where(is_last, above & self.rides_last, zero)
-        events |= np.where(is_first & entered, begin, zero)
-        events |= np.where(is_last & entered, end, zero)
-        events |= np.where(iterates, iterate, zero)
+        iterates = (trips > 0)[parent]
+        events = iterates * iterate
+        at_first = (parents.events & self.rides_first) | (parents.iterates * begin)
+        at_last = (parents.events & self.rides_last) | (parents.iterates * end)
+        events |= at_first[parent] * (ordinal == 0)
+        events |= at_last[parent] * (ordinal == (children - 1)[parent])
         requests = None
         if self.queues:
             requests = self.requests + np.cumsum((events & self.request_begins) != 0)
@@ -225,8 +259,11 @@ class Unit:
         """Return the unit's own values: induction value, streams, ALU."""
         streams = range(len(self.streams))
         elements = [self._elements(s, live, live.induction) for s in streams]
-        ahead = live.induction + np.int32(self.record["step"])
-        following = self._elements(0, live, ahead) if self.record["pair"] else None
+        following = None
+        if self.record["pair"]:
+            ahead = live.induction + np.int32(self.record["step"])
+            following = self._elements(0, live, ahead)
+        nothing = np.zeros(len(live.tokens), np.int32)
 
         own = [live.induction]
         next_popped = None
@@ -238,9 +275,9 @@ class Unit:
             if self.streams[s]["enable"]:
                 own.append(self._load(s, live, elements[s], popped, first_fault))
             else:
-                own.append(np.zeros(len(live.tokens), np.int32))
+                own.append(nothing)
         if following is None:
-            return [*own, self._compute(own, live.inherited)]
+            return [*own, self._compute(own, live.inherited) if self.computes else nothing]
         return [*own, self._load(0, live, following, next_popped, first_fault)]
 
     def _elements(
@@ -248,9 +285,13 @@ class Unit:
     ) -> NDArray[np.int64]:
         """Return the element number of each load of a stream."""
         get = self.streams[number]
-        elements = np.full(len(induction), get["first"], np.int64)
+        if not get["enable"]:
+            return _NO_ELEMENTS
         if get["induction"]:
-            elements += induction
+            elements = induction.astype(np.int64)
+            elements += get["first"]
+        else:
+            elements = np.full(len(induction), get["first"], np.int64)
         if get["outer_enable"]:
             elements += live.inherited[get["outer_export"]].astype(np.int64) * get["outer_pitch"]
         return elements
@@ -285,6 +326,10 @@ class Unit:
         first_fault: FirstFault,
     ) -> NDArray[np.int32]:
         """Return a stream's values: what was popped, or else what memory holds."""
+        if (window := self.windows[number]) is not None:
+            values = _values_in(window, elements)
+            if values is not None:
+                return values
         get, size_log2 = self.streams[number], self.streams[number]["size"]
         is_outside = (elements < 0) | (elements >= get["elements"])
         where = (self.level, number)
@@ -327,3 +372,17 @@ class Unit:
                 return a * b
             case AluOperation.RSUB:
                 return b - a
+
+
+def _values_in(window: NDArray[Any], elements: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """Return the elements of a stream as values, None if one is outside or too wide."""
+    if not len(elements):
+        return np.zeros(0, np.int32)
+    if np.minimum.reduce(elements) < 0 or np.maximum.reduce(elements) >= len(window):
+        return None
+    loaded = window[elements]
+    if loaded.itemsize > _INT32.dtype.itemsize and (
+        np.minimum.reduce(loaded) < _INT32.min or np.maximum.reduce(loaded) > _INT32.max
+    ):
+        return None
+    return loaded.astype(np.int32)

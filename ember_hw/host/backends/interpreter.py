@@ -51,7 +51,9 @@ class Backend:
         """Run a launch; see `ember_hw.host.device.Backend`."""
         counts = self._counts = dict.fromkeys(("bundles", "rows", "row_beats", "useful_bytes"), 0)
         unit = ReduceModel(launch.microcode) if launch.host is not None else None
-        for chunk in execute(launch.microcode, launch.memory, requests=[launch.arguments]):
+        for chunk in execute(
+            launch.microcode, launch.memory, requests=[launch.arguments], is_checked=True
+        ):
             counts["bundles"] += len(chunk.events)
             counts["rows"] += int(chunk.row_last.sum())
             counts["row_beats"] += len(chunk.row_last)

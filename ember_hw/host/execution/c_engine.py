@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
+from weakref import finalize
 
 from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Callback
 from ember_hw.errors import DeviceError
 from ember_hw.host.execution.c_compiler import build_library
-from ember_hw.host.execution.c_source import emit_c
+from ember_hw.host.execution.c_source import CSource, emit_c
 from ember_hw.host.execution.checks import CheckedCode
 from ember_hw.host.execution.queues import Batch, RowEntry
 
@@ -53,7 +54,7 @@ class CEngine:
         arrays: Mapping[str, NDArray[Any]],
         scalars: Mapping[str, int],
     ) -> None:
-        source = emit_c(code, callbacks, entries, bundle_scalars)
+        source = _source(code, callbacks, entries, bundle_scalars)
         self._errors = code.errors
         self._ids = [callback.id for callback, _ in callbacks]
         self._ffi, self._library = _load(source.text, source.declarations)
@@ -102,6 +103,27 @@ class CEngine:
         if state.check < 0:
             raise MemoryError(f"memory for a kept row of {state.value} elements must be free")
         raise DeviceError(self._errors[int(state.check)](int(state.value), int(state.limit)))
+
+
+#: What was generated of checked code, by its identity and what else it depends on.
+_sources: dict[int, dict[tuple[Any, ...], CSource]] = {}
+
+
+def _source(
+    code: CheckedCode,
+    callbacks: Sequence[tuple[Callback, int]],
+    entries: Sequence[RowEntry],
+    bundle_scalars: int,
+) -> CSource:
+    """Return the C of checked code, generated once while that lives."""
+    number = id(code)
+    if number not in _sources:
+        _sources[number] = {}
+        finalize(code, _sources.pop, number)
+    key = tuple(callbacks), tuple(entries), bundle_scalars
+    if key not in _sources[number]:
+        _sources[number][key] = emit_c(code, callbacks, entries, bundle_scalars)
+    return _sources[number][key]
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
+from weakref import WeakKeyDictionary
 
 from numpy.typing import NDArray
 
@@ -11,6 +12,7 @@ from ember_hw.compiler.backend.execute_code import ExecuteCode, Pop, Scalar, is_
 from ember_hw.compiler.backend.execute_operations import FLOATS, HALVES
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.program import Callback, Nest
+from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.c_compiler import find_compiler
 from ember_hw.host.execution.checks import with_checks
@@ -101,20 +103,14 @@ class ExecuteSide:
         if nest.code is None:
             raise ProgramError(f"nest {nest.name!r} must have execute code to be run, and has none")
         entries = row_entries(microcode) if entries is None else entries
-        for callback in nest.callbacks:
-            _check_callback(callback, nest.code, microcode, entries)
+        plan = _plan_of(nest, nest.code, config)
+        plan.check(microcode, entries)
         _check_arguments(nest.code, arrays, scalars)
-        order = events_in_order(config.traversal_units)
-        callbacks = [
-            (callback, 1 << event_bit(callback.event, callback.level, config))
-            for callback in sorted(nest.callbacks, key=lambda c: order.index((c.event, c.level)))
-        ]
         self._queues = Queues(config, entries)
         if engine == "auto":
             engine = "numpy" if find_compiler() is None else "c"
         self.engine = engine
-        checked = with_checks(nest.code)
-        parts = (checked, callbacks, entries, config.bundle_scalars, arrays, scalars)
+        parts = (plan.code, plan.callbacks, entries, config.bundle_scalars, arrays, scalars)
         self._engine: Engine
         if engine == "c":
             from ember_hw.host.execution.c_engine import CEngine
@@ -173,6 +169,39 @@ class ExecuteSide:
         """
         self._queues.finish()
         self._engine.finish()
+
+
+class _Plan:
+    """What the execute side of a nest is, whatever the launch."""
+
+    def __init__(self, nest: Nest, code: ExecuteCode, config: AcceleratorConfig) -> None:
+        order = events_in_order(config.traversal_units)
+        self.callbacks = [
+            (callback, 1 << event_bit(callback.event, callback.level, config))
+            for callback in sorted(nest.callbacks, key=lambda c: order.index((c.event, c.level)))
+        ]
+        self.code = with_checks(code)
+        self._unchecked = nest.callbacks
+        self._checked: tuple[int, list[RowEntry]] | None = None
+
+    def check(self, microcode: Microcode, entries: list[RowEntry]) -> None:
+        """Refuse callbacks that don't fit the microcode; what was checked last is known to fit."""
+        key = microcode.get("issue", "events"), entries
+        if self._checked == key:
+            return
+        for callback in self._unchecked:
+            _check_callback(callback, self.code.code, microcode, entries)
+        self._checked = key
+
+
+_plans: WeakKeyDictionary[Nest, _Plan] = WeakKeyDictionary()
+
+
+def _plan_of(nest: Nest, code: ExecuteCode, config: AcceleratorConfig) -> _Plan:
+    """Return the plan of a nest, made at its first launch."""
+    if nest not in _plans:
+        _plans[nest] = _Plan(nest, code, config)
+    return _plans[nest]
 
 
 def _check_callback(
