@@ -14,7 +14,7 @@ from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import StreamFifo
 from ember_hw.rtl.layouts import row_beat_layout
 
-#: Bursts that are not answered yet, at most: 16 beats each hide a latency of 240 cycles.
+#: Of 16 beats each, so many hide a latency of 240 cycles.
 WRITES_IN_FLIGHT = 16
 
 # AWCACHE for ordinary memory: bufferable, modifiable, allocate. Ref: IHI 0022, A4.4.
@@ -50,6 +50,8 @@ class WritePort(wiring.Component):
     Parameters
     ----------
     config : AcceleratorConfig
+    writes_in_flight : int, optional
+        Bursts that are not answered yet, at most: 2, 4, 8 or 16.
 
     Members
     -------
@@ -69,8 +71,11 @@ class WritePort(wiring.Component):
     axi : AXI write channels, manager
     """
 
-    def __init__(self, *, config: AcceleratorConfig):
+    def __init__(self, *, config: AcceleratorConfig, writes_in_flight: int = WRITES_IN_FLIGHT):
+        if writes_in_flight not in (2, 4, 8, 16):
+            raise ValueError(f"writes_in_flight must be 2, 4, 8 or 16, not {writes_in_flight!r}")
         self.config = config
+        self.writes_in_flight = writes_in_flight
         super().__init__(
             {
                 "burst": In(stream.Signature(write_burst_layout(config))),
@@ -86,13 +91,13 @@ class WritePort(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, bus = self.config, self.axi
+        config, bus, most = self.config, self.axi, self.writes_in_flight
         m.submodules.addresses = addresses = StreamFifo(
-            shape=config.address_width_bits, depth_entries=WRITES_IN_FLIGHT
+            shape=config.address_width_bits, depth_entries=most
         )
 
         # Address. There is room for it in `addresses` while a write may fly.
-        in_flight = Signal(range(WRITES_IN_FLIGHT + 1))
+        in_flight = Signal(range(most + 1))
         may_fly = Signal(init=1)
         sends = Signal()  # beats of the burst that was taken last
         takes = Signal()
@@ -160,7 +165,7 @@ class WritePort(wiring.Component):
         with m.If(takes & ~returns):
             m.d.sync += [
                 in_flight.eq(in_flight + 1),
-                may_fly.eq(in_flight != WRITES_IN_FLIGHT - 1),
+                may_fly.eq(in_flight != most - 1),
             ]
         with m.Elif(returns & ~takes):
             m.d.sync += [in_flight.eq(in_flight - 1), may_fly.eq(1)]

@@ -25,8 +25,8 @@ class ResultBursts(wiring.Component):
     One beat a cycle; a flush takes one cycle. A burst is at the output in the cycle after it was
     closed, its beats three cycles after they came.
 
-    Error: a beat with bytes beyond the region is a fault with its address, and not taken; nor is
-    any other until a reset.
+    Error: a beat with bytes beyond the region is a fault with its address, in each cycle until a
+    reset, and not taken.
 
     Members
     -------
@@ -83,14 +83,14 @@ class ResultBursts(wiring.Component):
         # the part of a beat behind them is.
         number = Signal(config.address_width_bits - beat_bits)
         left = Signal.like(number)
-        some_left, tail_left = Signal(), Signal()
+        some_left = Signal()
+        tail_left = Signal()
         tail_bytes = self.region.region_bytes[:beat_bits]
         fits = Signal()
-        halts = Signal()
         takes = Signal()
         m.d.comb += [
             fits.eq(some_left | (tail_left & (self.beat.payload.bytes <= tail_bytes))),
-            self.beat.ready.eq(beats.i.ready & bursts.i.ready & ~self.flush & fits & ~halts),
+            self.beat.ready.eq(beats.i.ready & bursts.i.ready & ~self.flush & fits),
             takes.eq(self.beat.valid & self.beat.ready),
             beats.i.valid.eq(takes),
             beats.i.payload.eq(self.beat.payload),
@@ -109,12 +109,8 @@ class ResultBursts(wiring.Component):
                 some_left.eq(self.region.region_bytes[beat_bits:].any()),
                 tail_left.eq(1),
             ]
-        is_misfit = Signal()
-        m.d.comb += is_misfit.eq(self.beat.valid & ~fits & ~halts & ~self.restart)
-        with m.If(is_misfit):
-            m.d.sync += halts.eq(1)
         m.d.sync += [
-            self.fault.valid.eq(is_misfit),
+            self.fault.valid.eq(self.beat.valid & ~fits),
             self.fault.payload.code.eq(FaultCode.RESULT_OUT_OF_BOUNDS),
             self.fault.payload.unit.eq(NO_UNIT),
             self.fault.payload.address.eq(number << beat_bits),

@@ -158,7 +158,7 @@ def beats_of_a_port(ports: MemoryPorts, *, number: int) -> Bench:
     return bench
 
 
-def _follow(bench: Bench, queue: Opened, depth_entries: int, picks=None) -> Followed:
+def follow(bench: Bench, queue: Opened, depth_entries: int, picks=None) -> Followed:
     """Follow an entry of a queue within the block."""
     front_valid = queue.signal("o__valid")
     followed = Followed(
@@ -187,7 +187,7 @@ def _queue_of_a_port(bench: Bench, number: int, client: str, request, bus):
     """Assert the way of a request through the queue of a port. Return whether it is empty."""
     m, config, stop = bench.m, bench.component.config, bench.component.stop
     queue = bench.block.inner(f"{client}_queue{number}")
-    followed = _follow(bench, queue, REQUEST_ENTRIES)
+    followed = follow(bench, queue, REQUEST_ENTRIES)
     held = data.View(read_request_layout(config), followed.value)
     is_here = port_of(request.payload.address, config) == number
     leaves = Signal()
@@ -215,7 +215,7 @@ def _beats_of_a_port(bench: Bench, number: int, bus, *, follows: bool):
     config = ports.config
     places = config.reorder_buffer_beats
     port, queue = bench.block.inner(f"port{number}"), bench.block.inner(f"beats{number}")
-    followed = _follow(bench, queue, places, None if follows else Const(0))
+    followed = follow(bench, queue, places, None if follows else Const(0))
 
     # Beats and reads that memory owes.
     owed, flying = Signal(range(2 * places)), Signal(range(2 * places))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl.burst_splitter import BurstSplitter
 from ember_hw.rtl.credits import Credits
+from ember_hw.rtl.execute.result_bursts import ResultBursts
 from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
-from ember_hw.rtl.formal import arbiters, buffers, bursts, ports, queues
+from ember_hw.rtl.formal import arbiters, buffers, bursts, ports, queues, writes
 from ember_hw.rtl.formal.bench import Bench
 from ember_hw.rtl.index_port import IndexPort
 from ember_hw.rtl.memory_port import MemoryPort
@@ -18,8 +19,10 @@ from ember_hw.rtl.read_arbiter import ReadArbiter
 from ember_hw.rtl.read_table import ReadTable
 from ember_hw.rtl.reorder_buffer import ReorderBuffer
 from ember_hw.rtl.stream_arbiter import StreamArbiter
+from ember_hw.rtl.write_port import WritePort
 
 _TINY = AcceleratorConfig.preset("tiny")
+_WRITES = _TINY.with_changes(address_width_bits=32)
 _TWO_PORTS = _TINY.with_changes(memory_ports=2, port_interleave_bytes=64, address_width_bits=32)
 
 
@@ -106,6 +109,10 @@ PROOFS: dict[str, Proof] = {
     "beats_of_a_port": Proof(
         lambda: ports.beats_of_a_port(MemoryPorts(config=_TWO_PORTS), number=1), 1, 12
     ),
+    "write_port": Proof(
+        lambda: writes.write_port(WritePort(config=_WRITES, writes_in_flight=4)), 1, 12
+    ),
+    "result_bursts": Proof(lambda: writes.result_bursts(ResultBursts(config=_WRITES)), 1, 14),
     "units_share_a_channel": Proof(
         lambda: arbiters.read_arbiter(ReadArbiter(config=_TINY, units=3)), 1, 12
     ),

@@ -70,7 +70,12 @@ async def _check_through(ctx, cluster, stubs, names, config):
 
 @pytest.mark.parametrize(
     ("config", "units", "channels"),
-    [(CONFIG, 1, 1), (FULL, 3, 3), (CONFIG.with_changes(memory_ports=2), 2, 4)],
+    [
+        (CONFIG, 1, 1),
+        (FULL, 3, 3),
+        (CONFIG.with_changes(memory_ports=2), 2, 4),
+        (CONFIG.with_changes(execute="reduce", results="memory"), 2, 2),
+    ],
 )
 def test_private_channels_and_queues_lead_through(
     config: AcceleratorConfig, units: int, channels: int, stubs: list

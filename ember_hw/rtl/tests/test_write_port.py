@@ -6,7 +6,7 @@ import pytest
 
 from ember_hw.registers import NO_UNIT, FaultCode
 from ember_hw.rtl.axi import Response
-from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, stamp
+from ember_hw.rtl.tests.harness import CONFIG, Bench, gaps, refuses, stamp
 from ember_hw.rtl.tests.write_memory import WriteMemory
 from ember_hw.rtl.write_port import WRITES_IN_FLIGHT, WritePort, write_beats
 
@@ -119,3 +119,9 @@ def test_a_stopped_port_ends_what_it_began():
     bench.process(stop)
     bench.finish()
     assert bench.memory.bursts == bursts
+
+
+@pytest.mark.parametrize("writes", [0, 1, 3, 32])
+def test_writes_in_flight_are_a_power_of_two(writes):
+    with refuses(f"writes_in_flight must be 2, 4, 8 or 16, not {writes}"):
+        WritePort(config=CONFIG, writes_in_flight=writes)

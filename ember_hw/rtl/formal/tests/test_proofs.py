@@ -10,9 +10,10 @@ from ember_hw.rtl.formal.proofs import PROOFS
 from ember_hw.rtl.formal.solver import Mode, Verdict, run, to_rtlil
 from ember_hw.rtl.formal.tests.buffer_faults import BUFFER_FAULTS
 from ember_hw.rtl.formal.tests.port_faults import PORT_FAULTS
+from ember_hw.rtl.formal.tests.write_faults import WRITE_FAULTS
 from ember_hw.rtl.tests.mutations import applied
 
-FAULTS = BUFFER_FAULTS | PORT_FAULTS
+FAULTS = BUFFER_FAULTS | PORT_FAULTS | WRITE_FAULTS
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "verification.md"
 
 
