@@ -99,6 +99,13 @@ class DeviceError(EmberError):
         self.completed = completed
 
 
+class LinkError(EmberError):
+    """A board can't be reached, its link broke, or what it says is none of this protocol.
+
+    What was running is lost; opening the board again begins afresh.
+    """
+
+
 class ToolError(EmberError):
     """An external tool (Verilator, a C++ compiler, Yosys) is missing, too old or has failed.
 
