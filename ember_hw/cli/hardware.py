@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,29 +12,46 @@ from ember_hw.cli.files import read_config
 from ember_hw.cli.progress import Steps, notes
 
 
-@app.command(epilog=examples("ember-hw verilog -o rtl/", "ember-hw verilog -c mine.json -o rtl/"))
+@app.command(
+    epilog=examples(
+        "ember-hw verilog -o rtl/",
+        "ember-hw verilog -c mine.json -o rtl/",
+        "ember-hw verilog --package ip/ -c small",
+    )
+)
 def verilog(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for Verilog and config.")
+    ] = None,
+    package: Annotated[
+        Path | None,
+        typer.Option(
+            "--package",
+            help="Folder for a package: IP-XACT, FuseSoC and a C driver with a simulation, too.",
+        ),
+    ] = None,
     config: Config = "default",
 ) -> None:
     """Write the access unit as Verilog.
 
-    The top has flat AXI names; the config it was made for lies beside it.
+    The top has flat AXI names; the config it was made for lies beside it. Give --output, --package
+    or both.
     """
+    if output is None and package is None:
+        raise typer.BadParameter("--output or --package must be given")
     parameters = read_config(config)
     with Steps() as step:
-        step("converting Amaranth to Verilog")
-        from ember_hw.rtl.emit_verilog import TOP_NAME, emit_verilog
+        from ember_hw.boards.ip_package import write_package, write_verilog
 
-        text = emit_verilog(parameters)
-    output.mkdir(parents=True, exist_ok=True)
-    written = {
-        f"{TOP_NAME}.v": text,
-        "config.json": json.dumps(parameters.to_dict(), indent=2) + "\n",
-    }
-    for name, content in written.items():
-        (output / name).write_text(content)
-        typer.echo(str(output / name))
+        written: list[Path] = []
+        if output is not None:
+            step("converting Amaranth to Verilog")
+            written += write_verilog(parameters, output)
+        if package is not None:
+            step("packaging the access unit")
+            written += write_package(parameters, package, step.detail)
+    for path in written:
+        typer.echo(str(path))
 
 
 @app.command(epilog=examples("ember-hw asm bag.txt -o bag.bin --config tiny"))

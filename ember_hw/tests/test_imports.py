@@ -27,6 +27,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ember_hw.rtl": (),
     "ember_hw.sim": ("ember_hw.rtl",),
     "ember_hw.boards": ("ember_hw.rtl", "ember_hw.sim"),
+    "ember_hw.boards.ip_package": (
+        "ember_hw",
+        "ember_hw.host",
+        "ember_hw.host.backends",
+        "ember_hw.rtl",
+        "ember_hw.sim",
+    ),
     "ember_hw.host": ("ember_hw.compiler", "ember_hw.host.execution"),
     "ember_hw.host.execution": ("ember_hw.compiler", "ember_hw.host", "ember_hw.sim"),
     "ember_hw.host.backends": (
@@ -55,6 +62,7 @@ QUICK = (
     "ember_hw.cli.hardware",
     "ember_hw.cli.programs",
     "ember_hw.cli.progress",
+    "ember_hw.cli.report",
 )
 EAGER_IN_CLI = (*QUICK, "ember_hw.errors")
 
