@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from ember_hw.compiler.backend.check_microcode import check_microcode
 from ember_hw.compiler.interpreters.microcode_issue import Chunk, Issue
 from ember_hw.compiler.interpreters.microcode_memory import Memory
+from ember_hw.compiler.interpreters.microcode_plan import plan_of
 from ember_hw.compiler.interpreters.microcode_tokens import Tokens
 from ember_hw.compiler.interpreters.microcode_unit import Unit
 from ember_hw.config import LINE_BYTES
@@ -101,10 +102,9 @@ def execute(
             )
     if microcode.get("header", "version") != ISA_VERSION:
         raise fault_error(FaultCode.BAD_VERSION, NO_UNIT)
-    enabled = [microcode.get(f"unit{k}", "enable") for k in range(config.traversal_units)]
-    units = sum(enabled)
-    steps = [microcode.get(f"unit{k}", "step") for k in range(units)]
-    if not units or 0 in enabled[:units] or 0 in steps:
+    plans = plan_of(microcode)
+    is_chain = [plan.level for plan in plans] == [*range(len(plans))]
+    if not plans or not is_chain or not all(plan.record["step"] for plan in plans):
         raise fault_error(FaultCode.ILLEGAL_MICROCODE, NO_UNIT)
     if not is_checked:
         check_microcode(microcode)
@@ -113,8 +113,8 @@ def execute(
     count = len(requests)
     start = Tokens(np.zeros(count, np.uint32), np.ones(count, np.bool_), inherited)
     tokens: Iterator[Tokens] = iter([start])
-    for k in range(units):
-        tokens = Unit(microcode, k, memory, lines, chunk_tokens).run(tokens)
+    for plan in plans:
+        tokens = Unit(plan, config, memory, lines, chunk_tokens).run(tokens)
     return Issue(microcode, memory, chunk_row_bytes).run(tokens)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.interpreters.microcode_memory import Memory
+from ember_hw.compiler.interpreters.microcode_plan import UnitPlan, events_of
 from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
 from ember_hw.errors import DeviceError
@@ -18,30 +18,15 @@ from ember_hw.isa import (
     AluOperation,
     BoundSource,
     Event,
-    Microcode,
     Source,
-    StreamSource,
-    event_bit,
 )
 from ember_hw.registers import NO_UNIT, FaultCode
 
 _INT32 = np.iinfo(np.int32)
 _LOW_WORD = (1 << 32) - 1
+_NO_VALUES = np.zeros(0, np.int32)
 _NO_ELEMENTS = np.zeros(0, np.int64)
 _NO_LINES = np.zeros((0, LINE_BYTES), np.uint8)
-
-
-@cache
-def _events_of(
-    level: int, config: AcceleratorConfig
-) -> tuple[list[np.uint32], np.uint32, np.uint32]:
-    """Return the events of a level, and those of all above on its first and its last token."""
-    own = [np.uint32(1 << event_bit(event, level, config)) for event in Event]
-    first = last = np.uint32(0)
-    for above in range(level):
-        begin, iterate, end = _events_of(above, config)[0]
-        first, last = first | begin | iterate, last | end
-    return own, first, last
 
 
 @dataclass
@@ -108,8 +93,8 @@ class Unit:
 
     Parameters
     ----------
-    microcode : Microcode
-    level : int
+    plan : UnitPlan
+    config : AcceleratorConfig
     memory : Memory
     lines : mapping of (unit, stream) to uint8 (N, 64)
         What the input queue brings.
@@ -119,36 +104,26 @@ class Unit:
 
     def __init__(
         self,
-        microcode: Microcode,
-        level: int,
+        plan: UnitPlan,
+        config: AcceleratorConfig,
         memory: Memory,
         lines: Mapping[tuple[int, int], NDArray[np.uint8]],
         chunk_tokens: int,
     ) -> None:
-        config = microcode.config
-        self.level, self.memory, self.chunk = level, memory, chunk_tokens
-        self.record = microcode.records[f"unit{level}"]
+        self.plan, self.memory, self.chunk = plan, memory, chunk_tokens
+        self.level, self.record, self.streams = plan.level, plan.record, plan.streams
         self.address_width_bits = config.address_width_bits
-        self.streams = [
-            microcode.records[f"unit{level}.stream{s}"] for s in range(config.streams_per_unit)
-        ]
-        self.exports = [self.record[f"export{i}"] for i in range(config.exports)]
-        self.own, self.rides_first, self.rides_last = _events_of(level, config)
-        self.request_begins = _events_of(0, config)[0][Event.BEGIN]
+        self.request_begins = events_of(0, config)[0][Event.BEGIN]
         self.requests = 0
-        self.queues = {
-            s: _LineQueue(lines.get((level, s), _NO_LINES))
-            for s, stream in enumerate(self.streams)
-            if stream["enable"] and stream["source"] == StreamSource.QUEUE
-        }
-        self.windows = [self._window(s) for s in range(len(self.streams))]
-        #: Whether a value of the ALU is exported; in pair mode stream 0's next value is.
-        self.computes = len(self.streams) + 2 in self.exports
+        self.queues = {s: _LineQueue(lines.get((self.level, s), _NO_LINES)) for s in plan.fed}
+        self.windows = [
+            self._window(s) if stream["enable"] else None for s, stream in enumerate(self.streams)
+        ]
 
     def _window(self, number: int) -> NDArray[Any] | None:
         """Return the elements of a stream as an array, None unless all of them can be read."""
         get = self.streams[number]
-        if not get["enable"] or number in self.queues:
+        if number in self.queues:
             return None
         end = get["base"] + (get["elements"] << get["size"])
         if end > 1 << self.address_width_bits:
@@ -158,7 +133,7 @@ class Unit:
     def run(self, batches: Iterator[Tokens]) -> Iterator[Tokens]:
         """Turn tokens of the unit above into tokens of this one; raise at the first fault."""
         for parents in batches:
-            lower, upper = self._bounds(parents.values)
+            lower, upper = self._bounds(parents.values, parents.iterates.shape)
             step = self.record["step"]
             trips = np.maximum((upper - lower + (step - 1)) // step, 0) * parents.iterates
             children = np.maximum(trips, 1)
@@ -197,10 +172,9 @@ class Unit:
                     raise error
 
     def _bounds(
-        self, inherited: list[NDArray[np.int32]]
+        self, inherited: list[NDArray[np.int32]], shape: tuple[int, ...]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         get = self.record
-        shape = inherited[0].shape
         if get["lower_source"] == Source.SLOT:
             lower = inherited[get["lower_export"]].astype(np.int64)
         else:
@@ -224,11 +198,12 @@ class Unit:
         children: NDArray[np.int64],
     ) -> tuple[Tokens, DeviceError | None]:
         """Return the tokens before the first fault, and the fault."""
-        begin, iterate, end = self.own
+        plan = self.plan
+        begin, iterate, end = plan.own
         iterates = (trips > 0)[parent]
         events = iterates * iterate
-        at_first = (parents.events & self.rides_first) | (parents.iterates * begin)
-        at_last = (parents.events & self.rides_last) | (parents.iterates * end)
+        at_first = (parents.events & plan.rides_first) | (parents.iterates * begin)
+        at_last = (parents.events & plan.rides_last) | (parents.iterates * end)
         events |= at_first[parent] * (ordinal == 0)
         events |= at_last[parent] * (ordinal == (children - 1)[parent])
         requests = None
@@ -236,14 +211,17 @@ class Unit:
             requests = self.requests + np.cumsum((events & self.request_begins) != 0)
             self.requests = int(requests[-1])
 
-        inherited = [value[parent] for value in parents.values]
+        inherited = [
+            value[parent] if number in plan.inherited else _NO_VALUES
+            for number, value in enumerate(parents.values)
+        ]
         first_fault = FirstFault(len(parent))
         induction = (lower[parent] + ordinal * self.record["step"]).astype(np.int32)
-        tokens = np.flatnonzero(iterates)
+        tokens = iterates.nonzero()[0]
         if len(tokens) == len(parent):
             own = self._values(_Live(induction, inherited, tokens, requests), first_fault)
         else:
-            here = [value[tokens] for value in inherited]
+            here = [value[tokens] if len(value) else value for value in inherited]
             of_live = None if requests is None else requests[tokens]
             live = _Live(induction[tokens], here, tokens, of_live)
             own = [np.zeros(len(parent), np.int32) for _ in range(len(self.streams) + 2)]
@@ -251,7 +229,7 @@ class Unit:
                 spread[tokens] = value
         exports = [
             own[choice - 1] if choice else kept
-            for choice, kept in zip(self.exports, inherited, strict=True)
+            for choice, kept in zip(plan.exports, inherited, strict=True)
         ]
         return Tokens(events, iterates, exports).first(first_fault.token), first_fault.error
 
@@ -277,7 +255,7 @@ class Unit:
             else:
                 own.append(nothing)
         if following is None:
-            return [*own, self._compute(own, live.inherited) if self.computes else nothing]
+            return [*own, self._compute(own, live.inherited) if self.plan.computes else nothing]
         return [*own, self._load(0, live, following, next_popped, first_fault)]
 
     def _elements(
