@@ -5,7 +5,7 @@ Results go to standard output, progress and errors to standard error. The order 
 is that of the commands in `--help`.
 """
 
-from ember_hw.cli import first_steps, programs, hardware, bench  # isort: skip
+from ember_hw.cli import first_steps, programs, report, hardware, bench  # isort: skip
 from ember_hw.cli.application import app, main, sentence
 
-__all__ = ["app", "bench", "first_steps", "hardware", "main", "programs", "sentence"]
+__all__ = ["app", "bench", "first_steps", "hardware", "main", "programs", "report", "sentence"]

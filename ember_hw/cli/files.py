@@ -13,6 +13,7 @@ from ember_hw.errors import CompileError
 
 if TYPE_CHECKING:
     from ember_hw.config import AcceleratorConfig
+    from ember_hw.host.report import Report
 
 
 def read_config(name: str) -> AcceleratorConfig:
@@ -97,3 +98,22 @@ def read_arrays(path: Path) -> dict[str, Any]:
         )
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def read_report(path: Path) -> Report:
+    """Return the report in a JSON file.
+
+    Raises
+    ------
+    ValueError
+        The file is no JSON, or other JSON than a report.
+    """
+    from ember_hw.host.report import Report
+
+    try:
+        values = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"report {path} must be JSON, not text with: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"report {path} must be a JSON object, not {type(values).__name__}")
+    return Report.from_dict(values)

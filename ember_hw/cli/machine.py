@@ -53,8 +53,10 @@ def choose_trace(
         There is a window but no path, the window is empty, or it counts something else.
     """
     if path is None:
-        if start is not None or end is not None:
-            raise ValueError("--trace must name a file with --trace-start or --trace-end")
+        if start is not None or end is not None or by != "cycles":
+            raise ValueError(
+                "--trace must name a file with --trace-start, --trace-end or --trace-by"
+            )
         return {}
     first = start or 0
     length = DEFAULT_WINDOW.get(by, 1)

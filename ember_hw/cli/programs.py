@@ -115,7 +115,10 @@ def compile_(
         "ember-hw run bag.ember --inputs request.npz --backend verilator --verify",
         "ember-hw run bag.ember --inputs request.npz -b interpreter -o pooled.npy --json",
         "ember-hw run bag.ember --inputs request.npz -b verilator --latency 400 --sink core-like",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --report run.html",
         "ember-hw run bag.ember --inputs request.npz -b verilator --trace run.vcd --trace-end 500",
+        "ember-hw run bag.ember --inputs request.npz -b verilator --trace run.fst "
+        "--trace-by lookups --trace-start 100 --trace-end 104",
     )
 )
 def run(
@@ -141,18 +144,33 @@ def run(
         ),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare with the reference.")] = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Where the report goes, too: an .html, .png, .json or .txt file."
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Where a trace of every signal goes, a .vcd; needs a slower model."),
+        typer.Option(
+            help="Where a trace of every signal goes, a .vcd or .fst; needs a slower model. A map "
+            "of its names and a save file for GTKWave go beside it.",
+        ),
     ] = None,
     trace_start: Annotated[
         int | None,
-        typer.Option(help="First cycle of the trace, from the program's start.", show_default="0"),
+        typer.Option(help="First cycle or lookup of the trace.", show_default="0"),
     ] = None,
     trace_end: Annotated[
         int | None,
-        typer.Option(help="Cycle before which it ends.", show_default="1,000 after the first"),
+        typer.Option(
+            help="The one before which it ends.", show_default="1,000 cycles or 10 lookups after"
+        ),
     ] = None,
+    trace_by: Annotated[
+        str,
+        typer.Option(help="What they count: cycles from the program's start, or lookups."),
+    ] = "cycles",
     as_json: Json = False,
 ) -> None:
     """Run a program on a backend and report.
@@ -160,9 +178,12 @@ def run(
     With --verify a difference from the reference is an error.
     """
     from ember_hw.cli.machine import choose_memory, choose_trace
+    from ember_hw.cli.results import check_report_path, differing_rows, write_report
 
     chosen = choose_memory(memory, latency)
-    options = choose_trace(trace, trace_start, trace_end)
+    options = choose_trace(trace, trace_start, trace_end, trace_by)
+    if report_file is not None:
+        check_report_path(report_file)
     with Steps() as step:
         step(f"reading {program}")
         import numpy as np
@@ -195,11 +216,12 @@ def run(
                 np.savez(output, *result)
             else:
                 np.save(output, result)
+        if report_file is not None:
+            step(f"writing {report_file}")
+            write_report(report, report_file)
         rows = 0
         if verify:
             step("comparing with the reference")
-            from ember_hw.cli.results import differing_rows
-
             wanted = binding.reference(loaded, arrays)
             facts["mismatches"], rows = differing_rows(result, wanted)
     if as_json:

@@ -201,7 +201,8 @@ class Report:
         if not self.parameters.get("index_port_bits"):  # else lines come beside the rows
             limits["port"] += self.index_beats or 0
         if self.profile is not None:
-            limits["execute"] = self.profile.execute_cycles
+            if self.profile.execute_cycles:  # `ideal` needs none
+                limits["execute"] = self.profile.execute_cycles
             if self.profile.bound_cycles is not None:
                 limits["memory"] = self.profile.bound_cycles
         return {name: limits[name] for name in LIMITS if name in limits}

@@ -50,7 +50,8 @@ class ReuseCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes, JSON-ready."""
-        return asdict(self)
+        lists = {"cache_bytes": list(self.cache_bytes), "hit_bytes": list(self.hit_bytes)}
+        return asdict(self) | lists
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> ReuseCurve:

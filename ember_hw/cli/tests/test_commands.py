@@ -138,7 +138,8 @@ def test_seed_of_compile_makes_the_weights_and_is_kept(
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "doctor", "compile", "run", "verilog", "asm", "disasm", "bench"]
+    "command",
+    ["demo", "doctor", "compile", "run", "report", "verilog", "asm", "disasm", "bench"],
 )
 def test_help_of_a_command_has_examples_and_its_summary_is_whole(
     ember_hw, capsys, command: str

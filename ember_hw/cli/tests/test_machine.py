@@ -36,12 +36,17 @@ def test_trace_by_lookups_is_a_window_of_ten() -> None:
         (
             choose_trace,
             (None, 5, None),
-            "--trace must name a file with --trace-start or --trace-end",
+            "--trace must name a file with --trace-start, --trace-end or --trace-by",
         ),
         (
             choose_trace,
             (None, None, 5),
-            "--trace must name a file with --trace-start or --trace-end",
+            "--trace must name a file with --trace-start, --trace-end or --trace-by",
+        ),
+        (
+            choose_trace,
+            (None, None, None, "lookups"),
+            "--trace must name a file with --trace-start, --trace-end or --trace-by",
         ),
         (choose_trace, (Path("run.vcd"), 5, 5), "end must be at least 6, not 5"),
         (choose_trace, (Path("run.txt"), 0, 5), "path must end in .vcd or .fst, not 'run.txt'"),

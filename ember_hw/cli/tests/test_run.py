@@ -37,6 +37,22 @@ def test_run_writes_the_pooled_rows_and_verifies_them(
     assert np.array_equal(np.load(output), expected)
 
 
+def test_run_writes_its_report(ember_hw, program: Path, inputs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    assert ember_hw("run", program, "--inputs", inputs, "-b", "interpreter", "--report", path) == 0
+    assert json.loads(path.read_text())["lookups"] == 3
+
+
+def test_report_that_can_t_be_written_is_refused_before_the_run(
+    ember_hw, program: Path, inputs: Path, tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "run.pdf"
+    assert ember_hw("run", program, "--inputs", inputs, "-b", "interpreter", "--report", path) == 1
+    shown = capsys.readouterr().err
+    assert "reading" not in shown
+    assert f"not {str(path)!r}" in shown
+
+
 def test_unnamed_arrays_are_inputs_in_order(
     ember_hw, program: Path, tmp_path: Path, capsys
 ) -> None:
