@@ -24,6 +24,7 @@ def compile(
     config: AcceleratorConfig | None = None,
     verify: Literal["every-pass"] | None = None,
     execute: Execute = "auto",
+    output_dtype: Any = None,
 ) -> Program:
     """Compile a model for an access unit.
 
@@ -45,6 +46,9 @@ def compile(
         What runs the execute code, where the config has a reduce unit (`docs/reduce_unit.md`): the
         host, the fabric, or the fabric for the nests that it can run and the host for the others.
         Without one it is the host. `Program.placement` says which runs what, and why.
+    output_dtype : str, torch.dtype or NumPy dtype, optional
+        float32, float16 or bfloat16: dtype of the rows that an EmbeddingBag or an Embedding gives;
+        by default that of its table. What is computed is computed in float32 and rounded once.
 
     Returns
     -------
@@ -78,13 +82,15 @@ def compile(
     # Not above: torch and xDSL take seconds to import, and `compiler.program` needs neither.
     from ember_hw.compiler.build import build
     from ember_hw.compiler.frontend import import_module
+    from ember_hw.compiler.frontend.row_types import output_name
     from ember_hw.compiler.self_check import check_of
     from ember_hw.config import AcceleratorConfig
     from ember_hw.errors import AssemblyError
 
     config = config or AcceleratorConfig()
     _check_options(opt_level, verify, execute, config)
-    imported = import_module(module, example_inputs)
+    output = None if output_dtype is None else output_name(output_dtype)
+    imported = import_module(module, example_inputs, output)
     try:
         return build(
             imported.module,

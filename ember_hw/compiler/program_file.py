@@ -7,6 +7,7 @@
 | `microcode/<nest>.host.bin` | those of the host's walk, where a reduce unit takes the rows |
 | `ir/<level>.mlir` | IR text |
 | `tables/<symbol>.npy` | weights |
+| `tables/<symbol>.bf16.npy` | weights of bfloat16, which .npy has no name for, as uint16 |
 
 The manifest holds the SHA-256 of each member, the archive's comment that of the manifest. The same
 program gives the same bytes.
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import ExecuteCode
+from ember_hw.compiler.element_dtypes import BFLOAT16
 from ember_hw.compiler.nest import FabricPart, ResultRow, replay_config
 from ember_hw.compiler.program import Argument, Callback, Nest, Operand, Patch, Program
 from ember_hw.config import AcceleratorConfig
@@ -71,12 +73,12 @@ def save(program: Program, path: str | Path) -> None:
                 archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
                 digests[name] = hashlib.sha256(data).hexdigest()
             for symbol, table in program.tables.items():
-                name = f"tables/{symbol}.npy"
+                name, stored = _stored(symbol, table)
                 # Stored, not deflated: weights hardly shrink.
                 with archive.open(_member(name), "w", force_zip64=True) as member:
                     writer = _HashingWriter(member)
                     np.lib.format.write_array(
-                        cast(IO[bytes], writer), np.ascontiguousarray(table), allow_pickle=False
+                        cast(IO[bytes], writer), np.ascontiguousarray(stored), allow_pickle=False
                     )
                 digests[name] = writer.digest.hexdigest()
             manifest = json.dumps(_manifest(program, digests), indent=1, sort_keys=True).encode()
@@ -307,5 +309,19 @@ def _check_digest(archive: zipfile.ZipFile, name: str, digest: str, path: Path) 
 
 
 def _read_table(archive: zipfile.ZipFile, symbol: str) -> NDArray[Any]:
-    with archive.open(f"tables/{symbol}.npy") as member:
-        return np.lib.format.read_array(member, allow_pickle=False)
+    name = _bfloat16_name(symbol)
+    is_bfloat16 = name in archive.namelist()
+    with archive.open(name if is_bfloat16 else f"tables/{symbol}.npy") as member:
+        table: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+    return table.view(BFLOAT16) if is_bfloat16 else table
+
+
+def _bfloat16_name(symbol: str) -> str:
+    return f"tables/{symbol}.bf16.npy"
+
+
+def _stored(symbol: str, table: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """Return the member that a table is written to, and what is written."""
+    if table.dtype == BFLOAT16:
+        return _bfloat16_name(symbol), table.view(np.uint16)
+    return f"tables/{symbol}.npy", table

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, FLOAT_NAMES, tensor_array
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.partition import roles_of_caller, spec_of
 from ember_hw.compiler.frontend.tables import BagGroup
@@ -69,7 +70,7 @@ class AcceleratedOperation(torch.nn.Module):
         self._held: dict[str, torch.Tensor] = {}
         # Only the shapes of tables matter here; zeros take no memory until they are written.
         nodes = dict.fromkeys(operation.inputs[role] for role in self._weights)
-        zeros = {node: np.zeros(_shape(node), np.float32) for node in nodes}
+        zeros = {node: _zeros(node) for node in nodes}
         self.program: Program = program_of(self._spec(zeros), opt_level, device.config)
 
     def forward(self, *values: torch.Tensor) -> torch.Tensor | list[torch.Tensor]:
@@ -106,7 +107,7 @@ class AcceleratedOperation(torch.nn.Module):
         self.program = replace(self.program, tables=spec.tables())
         self._versions = versions
 
-    def _spec(self, tables: Mapping[torch.fx.Node, NDArray[np.float32]]) -> Any:
+    def _spec(self, tables: Mapping[torch.fx.Node, NDArray[Any]]) -> Any:
         """Return what the host must know; roles of one node have one table."""
         nodes = {role: self._operation.inputs[role] for role in self._weights}
         return spec_of(
@@ -123,13 +124,14 @@ def _moved(rows: torch.Tensor, output: torch.fx.Node) -> torch.Tensor:
 _number = count()
 
 
-def _shape(node: torch.fx.Node) -> tuple[int, ...]:
+def _zeros(node: torch.fx.Node) -> NDArray[Any]:
     value: torch.Tensor = node.meta["val"]
-    return tuple(int(size) for size in value.shape)
+    dtype = FLOAT_NAMES[str(value.dtype).removeprefix("torch.")]
+    return np.zeros(tuple(int(size) for size in value.shape), ELEMENT_DTYPES[dtype])
 
 
-def _array(table: torch.Tensor) -> NDArray[np.float32]:
-    return table.detach().cpu().contiguous().numpy()  # pyright: ignore[reportUnknownMemberType]
+def _array(table: torch.Tensor) -> NDArray[Any]:
+    return tensor_array(table.contiguous())
 
 
 def _identity(table: torch.Tensor) -> tuple[int, ...]:

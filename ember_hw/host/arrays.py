@@ -11,9 +11,11 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.config import VALUE_WIDTH_BITS
 
 INDEX_DTYPES = ("int32", "int64")
+_FLOAT32 = np.dtype(np.float32)
 
 #: Largest position or index that the access unit's signed values hold.
 LARGEST_VALUE = (1 << (VALUE_WIDTH_BITS - 1)) - 1
@@ -39,16 +41,21 @@ def integer_array(argument: str, value: Any, table_name: str) -> IndexArray:
         It is something else.
     """
     wanted = " or ".join(INDEX_DTYPES)
-    array = _dense_array(argument, value, wanted, table_name)
+    array = _dense_array(argument, value, table_name)
     if array.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
         _refuse_dtype(argument, wanted, str(array.dtype), table_name)
     return array
 
 
 def float_array(
-    argument: str, value: Any, table_name: str, *, shape: tuple[int | None, ...]
-) -> NDArray[np.float32]:
-    """View a value as a NumPy array of float32 and of a shape.
+    argument: str,
+    value: Any,
+    table_name: str,
+    *,
+    shape: tuple[int | None, ...],
+    dtype: np.dtype[Any] = _FLOAT32,
+) -> NDArray[Any]:
+    """View a value as a NumPy array of a dtype of floats and of a shape.
 
     Parameters
     ----------
@@ -56,17 +63,19 @@ def float_array(
         As for `integer_array`.
     shape : tuple of int or None
         None for a size that may be any.
+    dtype : dtype
+        float32, or another one.
 
     Raises
     ------
     TypeError
-        It is no dense array of float32.
+        It is no dense array of this dtype.
     ValueError
         Its shape is another.
     """
-    array = _dense_array(argument, value, "float32", table_name)
-    if array.dtype != np.dtype(np.float32):
-        _refuse_dtype(argument, "float32", str(array.dtype), table_name)
+    array = _dense_array(argument, value, table_name)
+    if array.dtype != dtype:
+        _refuse_dtype(argument, dtype.name, str(array.dtype), table_name)
     fits = array.ndim == len(shape) and all(
         wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
     )
@@ -79,7 +88,7 @@ def float_array(
     return array
 
 
-def _dense_array(argument: str, value: Any, wanted: str, table_name: str) -> NDArray[Any]:
+def _dense_array(argument: str, value: Any, table_name: str) -> NDArray[Any]:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         tensor: Any = value
@@ -89,10 +98,7 @@ def _dense_array(argument: str, value: Any, wanted: str, table_name: str) -> NDA
                 f"{argument} must be a dense tensor with data, not a {what} tensor "
                 f"(table {table_name!r})"
             )
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        if dtype == "bfloat16":  # NumPy has none
-            _refuse_dtype(argument, wanted, dtype, table_name)
-        return tensor.detach().cpu().numpy()
+        return tensor_array(tensor)
     kind = cast("type[object]", type(value))
     if not issubclass(kind, np.ndarray) or issubclass(kind, np.ma.MaskedArray):
         raise TypeError(

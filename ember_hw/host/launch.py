@@ -152,7 +152,9 @@ class PreparedRun:
                 continue
             if argument.symbol in self._stacks:
                 members = [regions[member] for member in self._stacks[argument.symbol]]
-                self.environment |= stack_environment(argument.symbol, members)
+                self.environment |= stack_environment(
+                    argument.symbol, members, argument.dtype.itemsize
+                )
                 continue
             array = self._array(argument)
             self.arrays[argument.symbol] = array

@@ -189,19 +189,21 @@ class ResidentArray:
             self._copy[...] = self.array
 
 
-def stack_environment(symbol: str, members: Sequence[Region]) -> dict[str, int]:
+def stack_environment(symbol: str, members: Sequence[Region], itemsize: int = 4) -> dict[str, int]:
     """Return the symbols that a launch reads of a stack: one memory from its first region on.
 
     Parameters
     ----------
     symbol : str
-        Argument that it is, a vector of float32.
+        Argument that it is, a vector.
     members : sequence of Region
         The tables in it, one or more.
+    itemsize : int
+        Bytes of an element.
     """
     base = min(region.base for region in members)
     num_bytes = max(region.base + region.num_bytes for region in members) - base
-    elements = num_bytes // np.dtype(np.float32).itemsize
+    elements = num_bytes // itemsize
     return {
         symbol: base,
         f"{symbol}.bytes": num_bytes,

@@ -61,9 +61,9 @@ def program_of(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
 def _loops(spec: Any) -> object:
     """Return what tells the loops of an operation from others; for bags without writing them."""
     if isinstance(spec, EmbeddingBagSpec):
-        return spec.mode, spec.index_dtype.name, spec.weights_name is not None
+        return spec.mode, spec.index_dtype.name, spec.weights_name is not None, spec.types
     if isinstance(spec, TablesSpec):
-        return spec.mode, spec.index_dtype, spec.is_weighted
+        return spec.mode, spec.index_dtype, spec.is_weighted, spec.types
     return str(emit_scf(spec))
 
 

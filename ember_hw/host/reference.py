@@ -11,42 +11,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import FLOAT_NAMES, round_to
 from ember_hw.host.request import LookupRequest
 
 # With fewer bags than this left at a position, the rest is summed bag by bag: a NumPy call costs
 # about a microsecond whatever its size, and a single long bag would pay it at each lookup.
 _MIN_BAGS_PER_POSITION = 4
 _CHUNK_LOOKUPS = 4096
+_FLOAT32 = np.dtype(np.float32)
 
 
 def exact(
-    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
-) -> NDArray[np.float32]:
+    table: NDArray[Any],
+    request: LookupRequest,
+    mode: str = "sum",
+    dtype: np.dtype[Any] = _FLOAT32,
+) -> NDArray[Any]:
     """Pool each bag in fp32, sequentially in index order, on one accumulator.
 
     `out[b] = ((0 + table[i0]) + table[i1]) + ...` over the indices `i0, i1, ...` of bag `b`; with
     weights `w0 * table[i0]`, rounded, is added. Mode mean divides this by the number of indices.
     Mode max starts at -inf and takes the larger one: NaN if one is NaN, and +0.0 of zeros of both
-    signs.
+    signs. Rows and weights of float16 and bfloat16 are widened to fp32 first, which is exact. The
+    pooled rows are rounded to another dtype than float32 once, to nearest even.
 
     Parameters
     ----------
-    table : float32 (num_embeddings, D)
+    table : float32, float16 or bfloat16 (num_embeddings, D)
         Strided tables are read as their contiguous copy.
     request : LookupRequest
         B bags.
     mode : str
         "sum", "mean" or "max".
+    dtype : dtype
+        float32, float16 or bfloat16: that of the pooled rows.
 
     Returns
     -------
-    float32 (B, D)
+    dtype (B, D)
         An empty bag is +0.0 in each mode; so is the sum of a bag of -0.0 alone.
 
     Raises
     ------
     TypeError
-        `table` isn't float32.
+        `table` is of another dtype.
     ValueError
         `table` isn't 2-D.
 
@@ -59,26 +67,26 @@ def exact(
     >>> exact(table, request).tolist()
     [[16777216.0], [0.0]]
     """
-    return _pool(table, request, np.float32, mode)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _pool(table, request, np.float32, mode).astype(dtype, copy=False)
 
 
 def true(
-    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
-) -> NDArray[np.float32]:
-    """Pool each bag in float64 and round once to the table's dtype.
+    table: NDArray[Any],
+    request: LookupRequest,
+    mode: str = "sum",
+    dtype: np.dtype[Any] = _FLOAT32,
+) -> NDArray[Any]:
+    """Pool each bag in float64 and round once to the dtype of the result.
 
     Parameters
     ----------
-    table : float32 (num_embeddings, D)
-        See `exact`.
-    request : LookupRequest
-        See `exact`.
-    mode : str
+    table, request, mode, dtype
         See `exact`.
 
     Returns
     -------
-    float32 (B, D)
+    dtype (B, D)
         The correctly rounded results, as far as float64 holds them.
 
     Raises
@@ -86,24 +94,19 @@ def true(
     TypeError, ValueError
         As `exact`.
     """
-    with np.errstate(over="ignore"):
-        return _pool(table, request, np.float64, mode).astype(np.float32)
+    return round_to(_pool(table, request, np.float64, mode), dtype)
 
 
 def error_bound(
-    table: NDArray[np.float32], request: LookupRequest, mode: str = "sum"
+    table: NDArray[Any], request: LookupRequest, mode: str = "sum"
 ) -> NDArray[np.float64]:
-    """Bound `|exact - true|` as `n * 2^-23 * sum|w * x|` over the `n` rows of each bag.
+    """Bound `|exact - true|` of float32 as `n * 2^-23 * sum|w * x|` over the `n` rows of each bag.
 
     A mean has the bound of its sum over `n`, and one rounding more. A maximum rounds nothing.
 
     Parameters
     ----------
-    table : float32 (num_embeddings, D)
-        See `exact`.
-    request : LookupRequest
-        See `exact`.
-    mode : str
+    table, request, mode
         See `exact`.
 
     Returns
@@ -140,12 +143,12 @@ def bit_equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
     return bool(np.all(_same_bits(left, right)))
 
 
-def count_mismatches(pooled: NDArray[np.float32], expected: NDArray[np.float32]) -> int:
+def count_mismatches(pooled: NDArray[Any], expected: NDArray[Any]) -> int:
     """Count the bags that differ in any bit; all NaNs count as one value.
 
     Parameters
     ----------
-    pooled, expected : float32 (B, D)
+    pooled, expected : (B, D)
         Pooled rows, and what they must be.
 
     Raises
@@ -179,7 +182,7 @@ def larger(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 
 def _pool(
-    table: NDArray[np.float32],
+    table: NDArray[Any],
     request: LookupRequest,
     accumulator: type[np.floating[Any]],
     mode: str,
@@ -189,8 +192,8 @@ def _pool(
     """Pool each bag sequentially, position by position over all bags."""
     if table.ndim != 2:
         raise ValueError(f"table must be 2-D (num_embeddings, D), not of shape {table.shape}")
-    if table.dtype != np.float32:
-        raise TypeError(f"table must be of dtype float32, not {table.dtype}")
+    if table.dtype.name not in FLOAT_NAMES:
+        raise TypeError(f"table must be of dtype {', '.join(FLOAT_NAMES)}, not {table.dtype}")
     out = np.zeros((request.num_bags, table.shape[1]), accumulator)
     all_lengths = np.diff(request.offsets)
     longest_first = np.argsort(-all_lengths, kind="stable")

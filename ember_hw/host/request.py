@@ -23,6 +23,7 @@ from ember_hw.host.arrays import (
 )
 
 MODES = ("sum", "mean", "max")
+_FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class LookupRequest:
         C-contiguous, from 0, never decreasing, at most N.
     num_bags : int
         B, which may be 0.
-    weights : float32 (N,), optional
+    weights : float32, float16 or bfloat16 (N,), optional
         What each row is multiplied by.
     """
 
     indices: IndexArray
     offsets: NDArray[np.int64]
     num_bags: int
-    weights: NDArray[np.float32] | None = None
+    weights: NDArray[Any] | None = None
 
 
 def normalise_request(
@@ -57,6 +58,7 @@ def normalise_request(
     padding_idx: int | None = None,
     mode: str = "sum",
     table_name: str = "weight",
+    weights_dtype: np.dtype[Any] = _FLOAT32,
 ) -> LookupRequest:
     """Check the arguments of one embedding-bag call and bring them into one form.
 
@@ -73,7 +75,7 @@ def normalise_request(
         Rows of the table; 0 is legal as long as nothing is looked up.
     include_last_offset : bool
         Whether `offsets` ends with the end of the last bag. No effect on 2-D `indices`.
-    per_sample_weights : float32, optional
+    per_sample_weights : of `weights_dtype`, optional
         A weight of each index, of the shape of `indices`. With mode "sum" alone.
     padding_idx : int, optional
         A row that no bag pools; a negative one counts from the last row. Its indices are taken out.
@@ -81,6 +83,8 @@ def normalise_request(
         "sum", "mean" or "max".
     table_name : str
         How messages call the table.
+    weights_dtype : dtype
+        Of `per_sample_weights`: that of the table, as torch has it.
 
     Returns
     -------
@@ -91,7 +95,7 @@ def normalise_request(
     ------
     TypeError
         `indices` or `offsets` is no dense array with data, or isn't int32 or int64;
-        `per_sample_weights` isn't float32.
+        `per_sample_weights` isn't of its dtype.
     ValueError
         The dimensions don't fit together, an offset is out of order or out of range, there are more
         indices or bags than the access unit can count, or `mode`, `padding_idx` or `num_embeddings`
@@ -155,7 +159,11 @@ def normalise_request(
     weights = None
     if per_sample_weights is not None:
         weights = float_array(
-            "per_sample_weights", per_sample_weights, table_name, shape=index_array.shape
+            "per_sample_weights",
+            per_sample_weights,
+            table_name,
+            shape=index_array.shape,
+            dtype=weights_dtype,
         )
         weights = np.ascontiguousarray(weights).reshape(-1)
     padding = padding_row(padding_idx, num_embeddings, table_name)

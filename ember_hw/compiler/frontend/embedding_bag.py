@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, element_name
+from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.program import JsonValue
 
 #: Lookups of each bag of a checked call: empty bags first, in the middle and last; and its rows.
@@ -36,7 +38,7 @@ class EmbeddingBagSpec:
         The input that holds the indices.
     offsets_name : str or None
         The input that holds the offsets; None with 2-D indices.
-    weight : float32 (num_embeddings, embedding_dim)
+    weight : float32, float16 or bfloat16 (num_embeddings, embedding_dim)
         The table; the memory of the model's parameter where that is contiguous and on the CPU,
         otherwise a copy of the time of import.
     size_limits : tuple of (str, int, int, int or None)
@@ -47,7 +49,10 @@ class EmbeddingBagSpec:
     padding_idx : int or None
         The row that no bag pools.
     weights_name : str or None
-        The input that holds a weight of each lookup; mode sum alone has it.
+        The input that holds a weight of each lookup; mode sum alone has it. Weights are of the
+        table's dtype, as torch has them.
+    output : str or None
+        Element type of the pooled rows; None for the table's.
     """
 
     name: str
@@ -59,11 +64,18 @@ class EmbeddingBagSpec:
     two_dimensional: bool
     indices_name: str
     offsets_name: str | None
-    weight: NDArray[np.float32] = field(repr=False)
+    weight: NDArray[Any] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
     mode: str = "sum"
     padding_idx: int | None = None
     weights_name: str | None = None
+    output: str | None = None
+
+    @property
+    def types(self) -> RowTypes:
+        """Element types of rows, weights and pooled rows."""
+        rows = element_name(self.weight.dtype)
+        return RowTypes(rows, rows, self.output or rows)
 
     @property
     def kind(self) -> str:
@@ -83,17 +95,18 @@ class EmbeddingBagSpec:
             "indices_name": self.indices_name,
             "offsets_name": self.offsets_name,
             "weights_name": self.weights_name,
+            "types": list(self.types),
             "mode": self.mode,
             "padding_idx": self.padding_idx,
             "size_limits": [list(limit) for limit in self.size_limits],
             "table_names": {"tab": self.name},
         }
 
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, NDArray[Any]]:
         """Return the table by its symbol."""
         return {"tab": self.weight}
 
-    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a small call of the function, and what its rows must be in the program's order.
 
         A compilation that checks itself runs every level on it.
@@ -103,16 +116,18 @@ class EmbeddingBagSpec:
         count = int(offsets[-1])
         indices = np.array([_CHECKED_ROWS - 1, *random.integers(0, _CHECKED_ROWS, count - 1)])
         shape = (_CHECKED_ROWS, self.embedding_dim)
-        table = random.standard_normal(shape).astype(np.float32)
-        weights = random.standard_normal(count).astype(np.float32)
+        types = self.types
+        table = random.standard_normal(shape).astype(ELEMENT_DTYPES[types.rows])
+        weights = random.standard_normal(count).astype(ELEMENT_DTYPES[types.weights])
         start = -np.inf if self.mode == "max" else 0.0
         out = np.full((len(_CHECKED_LENGTHS), self.embedding_dim), start, np.float32)
         expected = np.zeros_like(out)
         for bag, length in enumerate(_CHECKED_LENGTHS):
             lookups = range(offsets[bag], offsets[bag + 1])
-            rows = [table[indices[j]] for j in lookups]
+            rows = [table[indices[j]].astype(np.float32) for j in lookups]
             if self.weights_name is not None:
-                rows = [weights[j] * row for j, row in zip(lookups, rows, strict=True)]
+                factors = weights.astype(np.float32)
+                rows = [factors[j] * row for j, row in zip(lookups, rows, strict=True)]
             for number, row in enumerate(rows):
                 if self.mode == "max":
                     expected[bag] = np.maximum(expected[bag], row) if number else row
@@ -125,10 +140,14 @@ class EmbeddingBagSpec:
             "idx": indices.astype(self.index_dtype),
             **({"psw": weights} if self.weights_name is not None else {}),
             "tab": table,
-            "out": out,
-            "B": len(_CHECKED_LENGTHS),
+            types.accumulator: out,
         }
-        return arguments, {"out": expected}
+        reference = {types.accumulator: expected}
+        if types.accumulator != "out":
+            reference["out"] = expected.astype(types.output_dtype())
+            arguments["out"] = np.zeros_like(reference["out"])
+        arguments["B"] = len(_CHECKED_LENGTHS)
+        return arguments, reference
 
 
 def size_rule(smallest: int, largest: int | None) -> str:

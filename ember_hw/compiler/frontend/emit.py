@@ -12,6 +12,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf
 from xdsl.parser import Parser
 
+from ember_hw.compiler.frontend.row_types import RowTypes
+
 __all__ = [
     "MATRIX",
     "POINTERS",
@@ -20,12 +22,25 @@ __all__ = [
     "emit_embedding",
     "emit_pooling",
     "index_type",
+    "matrix",
     "parse_function",
+    "pooled_rows",
 ]
 
 MATRIX = "memref<?x?xf32>"
 VECTOR = "memref<?xf32>"
 POINTERS = "memref<?xi64>"
+
+
+def matrix(element: str) -> str:
+    """Return the type of a matrix of some elements.
+
+    Examples
+    --------
+    >>> matrix("f16")
+    'memref<?x?xf16>'
+    """
+    return f"memref<?x?x{element}>"
 
 
 def index_type(dtype: str) -> str:
@@ -78,8 +93,10 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
     return module
 
 
+_F32 = RowTypes()
+
 _POOLING = """
-  %D = memref.dim %tab, %c1 : memref<?x?xf32>
+  %D = memref.dim %tab, %c1 : {table}
   scf.for %b = %c0 to %B step %c1 {{
     {bag}
   }}
@@ -96,11 +113,11 @@ _BAG = """
       %r = arith.index_cast %i : {index} to index
       {weight}
       scf.for %d = %c0 to %D step %c1 {{
-        %{value} = memref.load %tab[%r, %d] : {table}
-        %a = memref.load %out[%{bag}, %d] : memref<?x?xf32>
+        {value}
+        %a = memref.load %{acc}[%{bag}, %d] : memref<?x?xf32>
         {scale}
         %n = arith.{accumulate} %a, %v : f32
-        memref.store %n, %out[%{bag}, %d] : memref<?x?xf32>
+        memref.store %n, %{acc}[%{bag}, %d] : memref<?x?xf32>
       }}
     }}
 """
@@ -111,9 +128,9 @@ _DIVIDE = """
     %li = arith.index_cast %l1 : index to i64
     %lf = arith.sitofp %li : i64 to f32
     scf.for %d = %c0 to %D step %c1 {{
-      %a = memref.load %out[%{bag}, %d] : memref<?x?xf32>
+      %a = memref.load %{acc}[%{bag}, %d] : memref<?x?xf32>
       %q = arith.divf %a, %lf : f32
-      memref.store %q, %out[%{bag}, %d] : memref<?x?xf32>
+      memref.store %q, %{acc}[%{bag}, %d] : memref<?x?xf32>
     }}
 """
 
@@ -122,8 +139,16 @@ _FILL = """
     %empty = arith.cmpi eq, %len, %c0 : index
     scf.if %empty {{
       scf.for %d = %c0 to %D step %c1 {{
-        memref.store %f0, %out[%{bag}, %d] : memref<?x?xf32>
+        memref.store %f0, %{acc}[%{bag}, %d] : memref<?x?xf32>
       }}
+    }}
+"""
+
+_ROUND = """
+    scf.for %d = %c0 to %D step %c1 {{
+      %a = memref.load %acc[%{bag}, %d] : memref<?x?xf32>
+      %o = arith.truncf %a : f32 to {output}
+      memref.store %o, %out[%{bag}, %d] : memref<?x?x{output}>
     }}
 """
 
@@ -135,35 +160,58 @@ _MODES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def bag_text(mode: str, dtype: str, *, weighted: bool, bag: str = "b", table: str = MATRIX) -> str:
+def bag_text(
+    mode: str,
+    dtype: str,
+    *,
+    weighted: bool,
+    types: RowTypes = _F32,
+    bag: str = "b",
+    table: str | None = None,
+) -> str:
     """Return the ops that pool one bag, between loops that give its number, `%tab` and `%D`.
 
     Parameters
     ----------
-    mode, dtype, weighted
+    mode, dtype, weighted, types
         As for `emit_pooling`.
     bag : str
         Name of the bag's number, without the %.
-    table : str
-        Type of `%tab`.
+    table : str, optional
+        Type of `%tab`; by default a matrix.
     """
     accumulate, tail = _MODES[mode]
+    if types.output != "f32":
+        tail += _ROUND
+    weight = f"memref.load %psw[%j] : memref<?x{types.weights}>"
+    row = f"memref.load %tab[%r, %d] : {table or matrix(types.rows)}"
     return (_BAG + tail).format(
         bag=bag,
-        table=table,
+        acc=types.accumulator,
+        output=types.output,
         index=index_type(dtype),
         accumulate=accumulate,
-        weight="%w = memref.load %psw[%j] : memref<?xf32>" if weighted else "",
-        value="x" if weighted else "v",
+        weight=_as_f32("w", weight, types.weights) if weighted else "",
+        value=_as_f32("x" if weighted else "v", row, types.rows),
         scale="%v = arith.mulf %w, %x : f32" if weighted else "",
     )
 
 
-def emit_pooling(name: str, mode: str, dtype: str, *, weighted: bool) -> builtin.ModuleOp:
+def _as_f32(name: str, load: str, element: str) -> str:
+    """Return the ops that load an element, and widen it to f32."""
+    if element == "f32":
+        return f"%{name} = {load}"
+    return f"%{name}_{element} = {load}\n%{name} = arith.extf %{name}_{element} : {element} to f32"
+
+
+def emit_pooling(
+    name: str, mode: str, dtype: str, *, weighted: bool, types: RowTypes = _F32
+) -> builtin.ModuleOp:
     """Write a pooled lookup: an embedding bag, SpMM, the aggregation of a graph's neighbours.
 
     The function takes `off` (B + 1 row pointers), `idx`, `psw` where the lookups have weights,
-    `tab`, `out` and `B`. On entry `out` holds zeros, for mode max -inf.
+    `tab`, `acc` where pooled rows are no f32, `out` and `B`. On entry `acc`, or else `out`, holds
+    zeros, for mode max -inf.
 
     Parameters
     ----------
@@ -177,37 +225,47 @@ def emit_pooling(name: str, mode: str, dtype: str, *, weighted: bool) -> builtin
         int32 or int64, of `idx`.
     weighted : bool
         Whether ``psw[j] * tab[idx[j]]`` stands for ``tab[idx[j]]``, rounded once more.
+    types : RowTypes
+        Of rows, weights and result. Rows and weights are widened to f32, which is exact; what is in
+        `acc` when a bag ends is rounded once.
     """
-    body = _POOLING.format(bag=bag_text(mode, dtype, weighted=weighted))
-    weights = [("psw", VECTOR)] if weighted else []
+    bag = bag_text(mode, dtype, weighted=weighted, types=types)
+    body = _POOLING.format(bag=bag, table=matrix(types.rows))
+    weights = [("psw", f"memref<?x{types.weights}>")] if weighted else []
     return parse_function(
         name,
         [
             ("off", POINTERS),
             ("idx", f"memref<?x{index_type(dtype)}>"),
             *weights,
-            ("tab", MATRIX),
-            ("out", MATRIX),
+            ("tab", matrix(types.rows)),
+            *pooled_rows(types),
             ("B", "index"),
         ],
         body,
     )
 
 
+def pooled_rows(types: RowTypes) -> list[tuple[str, str]]:
+    """Return the arguments that hold pooled rows: where they are accumulated, and rounded."""
+    out = ("out", matrix(types.output))
+    return [out] if types.accumulator == "out" else [("acc", MATRIX), out]
+
+
 _EMBEDDING = """
-  %D = memref.dim %tab, %c1 : memref<?x?xf32>
+  %D = memref.dim %tab, %c1 : {table}
   scf.for %j = %c0 to %N step %c1 {{
     %i = memref.load %idx[%j] : memref<?x{index}>
     %r = arith.index_cast %i : {index} to index
     scf.for %d = %c0 to %D step %c1 {{
-      %v = memref.load %tab[%r, %d] : memref<?x?xf32>
-      memref.store %v, %out[%j, %d] : memref<?x?xf32>
+      {copy}
+      memref.store %v, %out[%j, %d] : {output}
     }}
   }}
 """
 
 
-def emit_embedding(dtype: str) -> builtin.ModuleOp:
+def emit_embedding(dtype: str, types: RowTypes = _F32) -> builtin.ModuleOp:
     """Write a plain lookup, ``out[j] = tab[idx[j]]``, as `@embedding`.
 
     The function takes `idx`, `tab`, `out` and `N`, the number of lookups.
@@ -216,12 +274,22 @@ def emit_embedding(dtype: str) -> builtin.ModuleOp:
     ----------
     dtype : str
         int32 or int64, of `idx`.
+    types : RowTypes
+        Of rows and result: bits are copied where both are of one type, others rounded once.
     """
-    index = index_type(dtype)
+    index, table, output = index_type(dtype), matrix(types.rows), matrix(types.output)
+    load = f"memref.load %tab[%r, %d] : {table}"
+    if types.rows == types.output:
+        copy = f"%v = {load}"
+    elif types.output == "f32":
+        copy = _as_f32("v", load, types.rows)
+    else:
+        copy = _as_f32("x", load, types.rows) + f"\n%v = arith.truncf %x : f32 to {types.output}"
     parameters = [
         ("idx", f"memref<?x{index}>"),
-        ("tab", MATRIX),
-        ("out", MATRIX),
+        ("tab", table),
+        ("out", output),
         ("N", "index"),
     ]
-    return parse_function("embedding", parameters, _EMBEDDING.format(index=index))
+    body = _EMBEDDING.format(index=index, table=table, output=output, copy=copy)
+    return parse_function("embedding", parameters, body)

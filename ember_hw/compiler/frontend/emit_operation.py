@@ -32,13 +32,15 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> ModuleOp:
     if isinstance(spec, EmbeddingBagSpec):
         weighted = spec.weights_name is not None
         name = f"eb_{spec.mode}{'_weighted' if weighted else ''}"
-        return emit_pooling(name, spec.mode, spec.index_dtype.name, weighted=weighted)
+        return emit_pooling(
+            name, spec.mode, spec.index_dtype.name, weighted=weighted, types=spec.types
+        )
     if isinstance(spec, TablesSpec):
-        return emit_tables(spec.mode, spec.index_dtype, weighted=spec.is_weighted)
+        return emit_tables(spec.mode, spec.index_dtype, weighted=spec.is_weighted, types=spec.types)
     facts = spec.facts
     match spec.kind:
         case "embedding":
-            return emit_embedding(facts["index_dtype"])
+            return emit_embedding(facts["index_dtype"], spec.types)
         case "spmm":
             return emit_pooling("spmm", "sum", facts["index_dtype"], weighted=True)
         case "aggregation":

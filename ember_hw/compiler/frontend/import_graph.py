@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.find_operations import find_operations, mutation_of
 from ember_hw.compiler.frontend.match_embeddings import RENORM_OPS, refuse_renorm
@@ -171,7 +172,7 @@ class _Reader:
     def read(self) -> ImportedGraph:
         operation = self.operation
         sources: dict[str, Source] = {}
-        weights: dict[str, tuple[str, NDArray[np.float32]]] = {}
+        weights: dict[str, tuple[str, NDArray[Any]]] = {}
         for role, node in operation.inputs.items():
             if self._is_input(node):
                 if role in operation.tables and operation.kind in _OWN_TABLES:
@@ -277,7 +278,7 @@ class _Reader:
             names.append(node.name)
         return tuple(names)
 
-    def _weight(self, node: Node) -> tuple[str, NDArray[np.float32]]:
+    def _weight(self, node: Node) -> tuple[str, NDArray[Any]]:
         where = f"in {describe(self.operation.node)}"
         target = self.kinds[node.name].target
         stored: Any = self.program.state_dict.get(target)
@@ -290,7 +291,7 @@ class _Reader:
             )
         if stored.shape[1] == 0:
             refuse(self.operation.node, f"embedding_dim must be at least 1, not 0, {where}")
-        return target, stored.detach().cpu().contiguous().numpy()
+        return target, tensor_array(stored.contiguous())
 
     def _size_limits(self) -> tuple[tuple[str, int, int, int | None], ...]:
         """List the sizes that the export fixed or bounded."""
@@ -323,7 +324,7 @@ def bag_spec(
     *,
     input_names: tuple[str, ...],
     sources: Mapping[str, Source],
-    weight: tuple[str, NDArray[np.float32]],
+    weight: tuple[str, NDArray[Any]],
     size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
 ) -> EmbeddingBagSpec:
     """Return the spec of an embedding bag whose inputs are known.
@@ -366,7 +367,7 @@ def tables_spec(
     *,
     input_names: tuple[str, ...],
     sources: Mapping[str, Source],
-    weights: Mapping[str, tuple[str, NDArray[np.float32]]],
+    weights: Mapping[str, tuple[str, NDArray[Any]]],
     size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
 ) -> TablesSpec:
     """Return the spec of bags that run as one program; roles of the group name inputs and tables.

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ember_hw.compiler.element_dtypes import FLOAT_NAMES
 from ember_hw.compiler.frontend.operation import (
     Operation,
     check_indices,
@@ -82,7 +83,7 @@ def match_embedding_bag(bag: Node) -> Operation:
         refuse(bag, f"mode must be 'sum' with per_sample_weights, not {mode!r}, {where}")
     if indices is offsets:
         refuse(bag, f"offsets must be another input than indices, not {offsets.name} too, {where}")
-    check_table("table", weight, bag)
+    check_table("table", weight, bag, tuple(FLOAT_NAMES))
     output = _pooled_rows(bag)
 
     inputs: dict[str, Node] = {"weight": weight}
@@ -100,8 +101,9 @@ def match_embedding_bag(bag: Node) -> Operation:
     if weights is not None:
         weights = _weights_as_given(weights, matrix)
         dtype = str(value_of(weights).dtype).removeprefix("torch.")
-        if dtype != "float32":
-            refuse(bag, f"per_sample_weights must be of dtype float32, not {dtype}, {where}")
+        wanted = str(value_of(weight).dtype).removeprefix("torch.")
+        if dtype != wanted:
+            refuse(bag, f"per_sample_weights must be of dtype {wanted}, not {dtype}, {where}")
         inputs["per_sample_weights"] = weights
         # All lookups carry their weights, so that these have the shape of indices.
         sizes["per_sample_weights"] = (
@@ -208,7 +210,7 @@ def match_embedding(embedding: Node) -> Operation:
     weight, indices = arguments["weight"], arguments["indices"]
     if weight.target in RENORM_OPS:
         refuse_renorm(weight)
-    check_table("table", weight, embedding)
+    check_table("table", weight, embedding, tuple(FLOAT_NAMES))
     check_indices("indices", indices, embedding, ())
     rank = len(value_of(indices).shape)
     return Operation(

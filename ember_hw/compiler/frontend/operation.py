@@ -102,8 +102,8 @@ def refuse(node: Node, text: str) -> NoReturn:
     raise UnsupportedError(text, node=node.name)
 
 
-def check_table(role: str, table: Node, user: Node) -> None:
-    """Refuse a table that isn't a dense float32 matrix.
+def check_table(role: str, table: Node, user: Node, dtypes: tuple[str, ...] = ("float32",)) -> None:
+    """Refuse a table that isn't a dense matrix of a legal dtype.
 
     Parameters
     ----------
@@ -113,6 +113,8 @@ def check_table(role: str, table: Node, user: Node) -> None:
         The table.
     user : Node
         The node that reads it, for messages.
+    dtypes : tuple of str
+        The legal ones.
 
     Raises
     ------
@@ -124,11 +126,11 @@ def check_table(role: str, table: Node, user: Node) -> None:
     if not isinstance(value, torch.Tensor):
         refuse(user, f"{role} must be a tensor, not {type(value).__name__}, {where}")
     dtype = str(value.dtype).removeprefix("torch.")
-    if dtype != "float32":
+    if dtype not in dtypes:
         refuse(
             user,
-            f"{role} {table.name!r} must be of dtype float32, not {dtype}, {where}; convert the "
-            f"model with .float()",
+            f"{role} {table.name!r} must be of dtype {' or '.join(dtypes)}, not {dtype}, {where}; "
+            f"convert the model with .float()",
         )
     if value.layout != torch.strided:
         refuse(user, f"{role} {table.name!r} must be dense, not {value.layout}, {where}")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import element_name
 from ember_hw.compiler.frontend.operation import Operation
+from ember_hw.compiler.frontend.row_types import RowTypes
 
 #: Symbols of FusedMM's matrices by role.
 FUSEDMM_SYMBOLS = {"queries": "qry", "keys": "key", "dense": "tab"}
@@ -38,8 +39,9 @@ class OperationSpec:
         The model's inputs in the order of its `forward`.
     sources : mapping of str to Source
         For each role that the caller provides, where its value comes from.
-    weights : mapping of str to (str, float32 (num_embeddings, embedding_dim))
-        For each role that the model provides, its name there and its value.
+    weights : mapping of str to (str, (num_embeddings, embedding_dim))
+        For each role that the model provides, its name there and its value: float32, of an
+        embedding float16 or bfloat16, too.
     size_limits : tuple of (str, int, int, int or None)
         Input, dimension, smallest and largest size, where it was exported for these alone.
     """
@@ -49,8 +51,16 @@ class OperationSpec:
     facts: Mapping[str, Any]
     input_names: tuple[str, ...]
     sources: Mapping[str, Source]
-    weights: Mapping[str, tuple[str, NDArray[np.float32]]] = field(repr=False)
+    weights: Mapping[str, tuple[str, NDArray[Any]]] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
+
+    @property
+    def types(self) -> RowTypes:
+        """Element types of rows and result; those of an embedding may be other than f32."""
+        if self.kind != "embedding":
+            return RowTypes()
+        rows = element_name(self.weights["weight"][1].dtype)
+        return RowTypes(rows, output=self.facts.get("output") or rows)
 
     def model(self) -> dict[str, Any]:
         """Return what the host has to know, as JSON values."""
@@ -60,11 +70,12 @@ class OperationSpec:
             "input_names": list(self.input_names),
             "sources": {role: list(source) for role, source in self.sources.items()},
             "weights": {
-                role: {"name": name, "shape": list(weight.shape)}
+                role: {"name": name, "shape": list(weight.shape), "dtype": weight.dtype.name}
                 for role, (name, weight) in self.weights.items()
             },
             "symbols": {symbol: list(read) for symbol, read in self.symbols().items()},
             "size_limits": [list(limit) for limit in self.size_limits],
+            "types": list(self.types),
             "table_names": {
                 symbol: self.weights[role][0]
                 for symbol, (role, *_) in self.symbols().items()
@@ -72,9 +83,9 @@ class OperationSpec:
             },
         }
 
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, NDArray[Any]]:
         """Return the weights by symbol of the function."""
-        found: dict[str, NDArray[np.float32]] = {}
+        found: dict[str, NDArray[Any]] = {}
         for symbol, (role, part, parts) in self.symbols().items():
             if role in self.weights:
                 _, weight = self.weights[role]
@@ -121,7 +132,7 @@ def make_spec(
     name: str,
     input_names: tuple[str, ...],
     sources: Mapping[str, Source],
-    weights: Mapping[str, tuple[str, NDArray[np.float32]]],
+    weights: Mapping[str, tuple[str, NDArray[Any]]],
     size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
 ) -> OperationSpec:
     """Return the spec of an operation whose inputs are known.

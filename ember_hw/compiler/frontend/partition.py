@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -42,7 +42,7 @@ def roles_of_caller(
 
 
 def spec_of(
-    operation: Operation | BagGroup, weights: Mapping[str, tuple[str, NDArray[np.float32]]]
+    operation: Operation | BagGroup, weights: Mapping[str, tuple[str, NDArray[Any]]]
 ) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
     """Return the spec of an operation in a graph. Its inputs are called by their roles.
 
@@ -50,7 +50,7 @@ def spec_of(
     ----------
     operation : Operation or BagGroup
         What `find_operations` or `group_bags` found.
-    weights : mapping of str to (str, float32 (R, D))
+    weights : mapping of str to (str, (R, D))
         Roles whose values stay from call to call: name and value.
     """
     names = roles_of_caller(operation, weights)

@@ -12,8 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.row_length import longest_rows
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.operation import Operation, refuse
+from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.frontend.torch_graph import describe
 from ember_hw.compiler.program import JsonValue
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
@@ -103,8 +105,8 @@ def group_bags(
 ) -> list[Operation | BagGroup]:
     """Put embedding bags together that one program can compute.
 
-    These have the same mode, dtype of indices and use of weights, and none of them needs another
-    one's result.
+    These have the same mode, dtypes of indices and of tables, and use of weights, and none of them
+    needs another one's result.
 
     Parameters
     ----------
@@ -125,7 +127,9 @@ def group_bags(
         if operation.kind == "embedding_bag":
             facts = operation.facts
             weighted = "per_sample_weights" in operation.inputs
-            key = (facts["mode"], facts["index_dtype"], weighted, depths[operation.output])
+            table = operation.inputs["weight"].meta["val"].dtype
+            depth = depths[operation.output]
+            key = (facts["mode"], facts["index_dtype"], weighted, table, depth)
         groups.setdefault(key, []).append(operation)
     wanted = {node: place for place, node in enumerate(results)}
     return [
@@ -164,9 +168,9 @@ def check_group(group: BagGroup, opt_level: int, config: AcceleratorConfig) -> N
             group.node,
             f"opt_level must be 2 or 3 to compute {group.where} at once, not {opt_level}",
         )
-    longest = longest_rows(config, 4)[opt_level]
     for member in group.members:
         table = member.inputs["weight"]
+        longest = longest_rows(config, table.meta["val"].element_size())[opt_level]
         columns = int(table.meta["val"].shape[1])
         if not 1 <= columns <= longest:
             refuse(
@@ -183,7 +187,7 @@ class TablesSpec:
     Attributes
     ----------
     bags : tuple of EmbeddingBagSpec
-        Of the same mode, dtype of indices and use of weights.
+        Of the same mode, dtypes of indices and tables, and use of weights.
     symbols : tuple of str
         What the program calls each bag's table; bags with one symbol share a table.
     input_names : tuple of str
@@ -213,6 +217,11 @@ class TablesSpec:
         return self.bags[0].index_dtype.name
 
     @property
+    def types(self) -> RowTypes:
+        """Element types of the rows of all tables, of weights and of pooled rows."""
+        return self.bags[0].types
+
+    @property
     def is_weighted(self) -> bool:
         """Whether lookups have weights."""
         return self.bags[0].weights_name is not None
@@ -225,6 +234,7 @@ class TablesSpec:
             "name": f"{len(self.bags)} bags in {len(tables)} tables",
             "mode": self.mode,
             "index_dtype": self.index_dtype,
+            "types": list(self.types),
             "bags": [{**bag.model(), "table": symbol} for symbol, bag in pairs],
             "input_names": list(self.input_names),
             "size_limits": [list(limit) for limit in self.size_limits],
@@ -232,56 +242,67 @@ class TablesSpec:
             "table_names": {symbol: bag.name for symbol, bag in pairs},
         }
 
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables by symbol, each once."""
         pairs = zip(self.symbols, self.bags, strict=True)
         return {symbol: bag.weight for symbol, bag in pairs}
 
-    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a small call of the function, and what its rows must be in the program's order.
 
         Its tables are others than the model's: neither their number nor their shapes are part of
         the program.
         """
         random = np.random.default_rng(seed)
+        types = self.types
+        element = ELEMENT_DTYPES[types.rows]
+        size = element.itemsize
+        unit = LINE_BYTES // size
         places: list[int] = []
-        parts: list[NDArray[np.float32]] = []
-        tables: list[NDArray[np.float32]] = []
+        parts: list[NDArray[Any]] = []
+        tables: list[NDArray[Any]] = []
         for rows, columns in _CHECKED_SHAPES:
-            places.append(sum(part.size for part in parts) * 4 // LINE_BYTES)
-            padded = np.full((rows, -(-columns // 16) * 16), np.nan, np.float32)
-            padded[:, :columns] = random.standard_normal((rows, columns))
+            places.append(sum(part.size for part in parts) * size // LINE_BYTES)
+            padded = np.full((rows, -(-columns // unit) * unit), np.nan, element)
+            padded[:, :columns] = random.standard_normal((rows, columns)).astype(element)
             tables.append(padded[:, :columns])
             parts.append(padded.reshape(-1))
         offsets = np.cumsum([0, *_CHECKED_LENGTHS])
         numbers = np.repeat(np.arange(len(_CHECKED_LENGTHS)), _CHECKED_LENGTHS) // _CHECKED_BAGS
         indices = np.array([random.integers(0, _CHECKED_SHAPES[number][0]) for number in numbers])
-        weights = random.standard_normal(indices.size).astype(np.float32)
+        weights = random.standard_normal(indices.size).astype(ELEMENT_DTYPES[types.weights])
+        factors = weights.astype(np.float32)
         start = -np.inf if self.mode == "max" else 0.0
         widest = max(columns for _, columns in _CHECKED_SHAPES)
         out = np.full((len(_CHECKED_LENGTHS), widest), start, np.float32)
         expected = out.copy()
+        written = np.zeros(out.shape, np.bool_)
         for bag, length in enumerate(_CHECKED_LENGTHS):
             table = tables[bag // _CHECKED_BAGS]
             pooled = np.full(table.shape[1], start if length else 0.0, np.float32)
             for j in range(offsets[bag], offsets[bag + 1]):
-                row = table[indices[j]]
-                row = weights[j] * row if self.is_weighted else row
+                row = table[indices[j]].astype(np.float32)
+                row = factors[j] * row if self.is_weighted else row
                 pooled = np.maximum(pooled, row) if self.mode == "max" else pooled + row
             if self.mode == "mean":
                 pooled = pooled / np.float32(max(length, 1))
             expected[bag, : pooled.size] = pooled
+            written[bag, : pooled.size] = True
         arguments: dict[str, Any] = {
             "place": np.array(places),
             "rows": np.array([rows for rows, _ in _CHECKED_SHAPES]),
-            "length": np.array([4 * columns for _, columns in _CHECKED_SHAPES]),
+            "length": np.array([size * columns for _, columns in _CHECKED_SHAPES]),
             "pitch": np.array([table.strides[0] for table in tables]),
             "off": offsets,
             "idx": indices.astype(self.index_dtype),
             **({"psw": weights} if self.is_weighted else {}),
             "flat": np.concatenate(parts),
-            "out": out,
-            "T": len(_CHECKED_SHAPES),
-            "B": _CHECKED_BAGS,
+            types.accumulator: out,
         }
-        return arguments, {"out": expected}
+        reference = {types.accumulator: expected}
+        if types.accumulator != "out":
+            # Nothing is written behind a narrower table's columns.
+            reference["out"] = np.where(written, expected, 0).astype(types.output_dtype())
+            arguments["out"] = np.zeros_like(reference["out"])
+        arguments |= {"T": len(_CHECKED_SHAPES), "B": _CHECKED_BAGS}
+        return arguments, reference

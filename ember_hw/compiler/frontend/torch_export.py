@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -54,8 +54,9 @@ class FrontendResult:
 def import_module(
     module_or_exported_program: torch.nn.Module | ExportedProgram,
     example_inputs: Sequence[Any] | torch.Tensor | None = None,
+    output: str | None = None,
 ) -> FrontendResult:
-    """Import a model that is one embedding operation over float32 rows.
+    """Import a model that is one embedding operation.
 
     That is an EmbeddingBag or an Embedding, a product of a sparse and a dense matrix, aggregation
     over the edges of a graph, or the scores of triples; or several embedding bags that one program
@@ -70,6 +71,8 @@ def import_module(
     example_inputs : sequence of tensors or arrays, or one tensor
         A call of the module. Only ranks and dtypes count, values are not read. Not needed, and not
         read, for an exported program.
+    output : str, optional
+        Element type of the rows that an EmbeddingBag or an Embedding gives; by default its table's.
 
     Returns
     -------
@@ -103,7 +106,33 @@ def import_module(
             f"model must be a torch.nn.Module or torch.export.ExportedProgram, not "
             f"{type(model).__name__}"
         )
+    if output is not None:
+        spec = _with_output(spec, output)
     return FrontendResult(module=emit_scf(spec), spec=spec)
+
+
+def _with_output(
+    spec: EmbeddingBagSpec | OperationSpec | TablesSpec, output: str
+) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
+    """Return a spec whose rows come back as another type.
+
+    Raises
+    ------
+    UnsupportedError
+        Only float32 comes back of its kind.
+    """
+    if isinstance(spec, EmbeddingBagSpec):
+        return replace(spec, output=output)
+    if isinstance(spec, TablesSpec):
+        return replace(spec, bags=tuple(replace(bag, output=output) for bag in spec.bags))
+    if spec.kind == "embedding":
+        return replace(spec, facts={**spec.facts, "output": output})
+    if output != "f32":
+        raise UnsupportedError(
+            f"output_dtype must be float32 for a model of kind {spec.kind!r}, not {output}; an "
+            "EmbeddingBag and an Embedding have others"
+        )
+    return spec
 
 
 def _as_tensors(example_inputs: Sequence[Any] | torch.Tensor | None) -> tuple[Any, ...]:

@@ -59,6 +59,7 @@ def test_program_holds_the_model_and_its_table() -> None:
         "indices_name": "input",
         "offsets_name": "offsets",
         "weights_name": None,
+        "types": ["f32", "f32", "f32"],
         "mode": "sum",
         "padding_idx": None,
         "size_limits": [],

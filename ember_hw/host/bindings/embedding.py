@@ -15,6 +15,7 @@ from ember_hw.compiler.program import Program
 from ember_hw.host.arrays import IndexArray, check_count, check_rows, integer_array
 from ember_hw.host.bindings.operation import Call, check
 from ember_hw.host.bindings.request import Output, Request
+from ember_hw.host.bindings.row_types import types_of
 
 __all__ = ["check", "reference", "request"]
 
@@ -62,4 +63,7 @@ def request(program: Program, inputs: Any) -> Request:
 def reference(program: Program, inputs: Any) -> Any:
     """Return the rows."""
     call = Call(program, inputs)
-    return call.matrix("weight")[_indices(call)]
+    rows = call.matrix("weight")[_indices(call)]
+    dtype = types_of(program).output_dtype()
+    # By way of float32, which is exact for what is narrower: rounded once.
+    return rows if rows.dtype == dtype else rows.astype(np.float32).astype(dtype)

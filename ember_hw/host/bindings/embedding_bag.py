@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.program import Program
-from ember_hw.errors import ProgramError
 from ember_hw.host.bindings.inputs import (
     check_sizes,
     checked_lookups,
     is_torch,
     named_inputs,
 )
-from ember_hw.host.bindings.request import Output, Request
+from ember_hw.host.bindings.request import Request
+from ember_hw.host.bindings.row_types import as_given, check_table, pooled_outputs, types_of
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
 
@@ -40,12 +41,8 @@ def check(program: Program) -> None:
     """
     model: Mapping[str, Any] = program.model
     shape = (model["num_embeddings"], model["embedding_dim"])
-    for symbol, table in program.tables.items():
-        if table.dtype != np.float32 or table.shape != shape:
-            raise ProgramError(
-                f"table {symbol!r} of program {program.name!r} must be float32 of shape "
-                f"{shape}, not {table.dtype} of shape {table.shape}"
-            )
+    for symbol in program.tables:
+        check_table(program, symbol, shape)
 
 
 def lookup_request(program: Program, inputs: Any) -> LookupRequest:
@@ -82,6 +79,7 @@ def lookup_request(program: Program, inputs: Any) -> LookupRequest:
         padding_idx=model.get("padding_idx"),
         mode=model.get("mode", "sum"),
         table_name=model["name"],
+        weights_dtype=ELEMENT_DTYPES[types_of(program).weights],
     )
 
 
@@ -115,12 +113,7 @@ def bind(program: Program, lookup: LookupRequest, *, as_torch: bool = False) -> 
     model: Mapping[str, Any] = program.model
 
     def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
-        pooled = outputs[POOLED]
-        if not as_torch:
-            return pooled
-        import torch
-
-        return torch.from_numpy(pooled)  # pyright: ignore[reportUnknownMemberType]
+        return as_given(outputs[POOLED], as_torch)
 
     arrays: dict[str, NDArray[Any]] = {
         OFFSETS: lookup.offsets,
@@ -132,7 +125,7 @@ def bind(program: Program, lookup: LookupRequest, *, as_torch: bool = False) -> 
     return Request(
         arrays=arrays,
         scalars={NUM_BAGS: lookup.num_bags},
-        outputs={POOLED: Output((lookup.num_bags, model["embedding_dim"]), start)},
+        outputs=pooled_outputs(types_of(program), (lookup.num_bags, model["embedding_dim"]), start),
         lookups=int(lookup.offsets[-1]),
         finish=finish,
         rows={TABLE: lookup.indices},
@@ -140,7 +133,8 @@ def bind(program: Program, lookup: LookupRequest, *, as_torch: bool = False) -> 
     )
 
 
-def reference(program: Program, inputs: Any) -> NDArray[np.float32]:
+def reference(program: Program, inputs: Any) -> NDArray[Any]:
     """Return the pooled rows, pooled in NumPy in the program's order."""
     mode = str(program.model.get("mode", "sum"))
-    return exact(program.tables[TABLE], lookup_request(program, inputs), mode)
+    lookup = lookup_request(program, inputs)
+    return exact(program.tables[TABLE], lookup, mode, types_of(program).output_dtype())

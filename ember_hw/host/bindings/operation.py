@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Program
-from ember_hw.errors import ProgramError
 from ember_hw.host.arrays import float_array
 from ember_hw.host.bindings.inputs import check_sizes, is_torch, named_inputs
+from ember_hw.host.bindings.row_types import as_given, check_table
 
 
 class Call:
@@ -65,7 +64,7 @@ class Call:
         weights: Any = self.program.model["weights"]
         return weights
 
-    def matrix(self, role: str) -> NDArray[np.float32]:
+    def matrix(self, role: str) -> NDArray[Any]:
         """Return a matrix, the model's own (its first part, if it has parts) or the caller's.
 
         Raises
@@ -80,18 +79,14 @@ class Call:
         name = self.name(role)
         return float_array(name, self._values[role], name, shape=(None, None))
 
-    def matrices(self) -> dict[str, NDArray[np.float32]]:
+    def matrices(self) -> dict[str, NDArray[Any]]:
         """Return the matrices of the caller by symbol."""
         symbols: Any = self.program.model["symbols"]
         return {symbol: self.matrix(role) for symbol, (role, *_) in symbols.items() if role in self}
 
     def result(self, array: NDArray[Any]) -> Any:
         """Return a result as the caller gets it: a tensor, if one of the inputs is."""
-        if not self.as_torch:
-            return array
-        import torch
-
-        return torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
+        return as_given(array, self.as_torch)
 
 
 def _row(name: str, value: Any, row: int) -> Any:
@@ -114,12 +109,8 @@ def check(program: Program) -> None:
     """
     weights: Any = program.model["weights"]
     symbols: Any = program.model["symbols"]
-    for symbol, table in program.tables.items():
+    for symbol in program.tables:
         role, _, parts = symbols[symbol]
         rows, columns = weights[role]["shape"]
         shape = (rows, columns // parts)
-        if table.dtype != np.float32 or table.shape != shape:
-            raise ProgramError(
-                f"table {symbol!r} of program {program.name!r} must be float32 of shape "
-                f"{shape}, not {table.dtype} of shape {table.shape}"
-            )
+        check_table(program, symbol, shape)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.program import Program
 from ember_hw.config import LINE_BYTES
-from ember_hw.errors import ProgramError
 from ember_hw.host.arrays import check_count
 from ember_hw.host.bindings.inputs import (
     check_sizes,
@@ -22,7 +22,8 @@ from ember_hw.host.bindings.inputs import (
     is_torch,
     named_inputs,
 )
-from ember_hw.host.bindings.request import Output, Request
+from ember_hw.host.bindings.request import Request
+from ember_hw.host.bindings.row_types import as_given, check_table, pooled_outputs, types_of
 from ember_hw.host.memory_layout import Region
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
@@ -38,12 +39,7 @@ def check(program: Program) -> None:
     """
     for bag in _bags(program):
         shape = (bag["num_embeddings"], bag["embedding_dim"])
-        table = program.tables[bag["table"]]
-        if table.dtype != np.float32 or table.shape != shape:
-            raise ProgramError(
-                f"table {bag['table']!r} of program {program.name!r} must be float32 of shape "
-                f"{shape}, not {table.dtype} of shape {table.shape}"
-            )
+        check_table(program, bag["table"], shape)
 
 
 def request(program: Program, inputs: Any) -> Request:
@@ -89,6 +85,7 @@ def lookup_requests(program: Program, inputs: Any) -> list[LookupRequest]:
             padding_idx=bag["padding_idx"],
             mode=bag["mode"],
             table_name=bag["name"],
+            weights_dtype=ELEMENT_DTYPES[types_of(program).weights],
         )
         for bag in bags
     ]
@@ -117,6 +114,8 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     name = str(program.model["name"])
     check_count("indices", sum(counts), name)
     check_count("bags", most * len(bags), name)
+    types = types_of(program)
+    size = ELEMENT_DTYPES[types.rows].itemsize
     firsts = np.cumsum([0, *counts])
     pointers = np.empty((len(bags), most), np.int64)
     for number, (lookup, first) in enumerate(zip(lookups, firsts, strict=False)):
@@ -124,7 +123,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
         pointers[number, lookup.num_bags :] = firsts[number + 1]
     arrays: dict[str, NDArray[Any]] = {
         "rows": np.array([bag["num_embeddings"] for bag in bags], np.int64),
-        "length": np.array([4 * bag["embedding_dim"] for bag in bags], np.int64),
+        "length": np.array([size * bag["embedding_dim"] for bag in bags], np.int64),
         "off": np.append(pointers.reshape(-1), firsts[-1]),
         "idx": np.concatenate(
             [lookup.indices[:count] for lookup, count in zip(lookups, counts, strict=True)]
@@ -144,7 +143,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
         own = [regions[bag["table"]] for bag in bags]
         return {
             "place": np.array([(region.base - base) // LINE_BYTES for region in own], np.int64),
-            "pitch": np.array([4 * region.pitch for region in own], np.int64),
+            "pitch": np.array([size * region.pitch for region in own], np.int64),
         }
 
     def finish(outputs: Mapping[str, NDArray[Any]]) -> tuple[Any, ...]:
@@ -153,14 +152,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
         for number, (bag, lookup) in enumerate(zip(bags, lookups, strict=True)):
             rows = out[number * most : number * most + lookup.num_bags, : bag["embedding_dim"]]
             results.append(np.ascontiguousarray(rows))
-        if not as_torch:
-            return tuple(results)
-        import torch
-
-        return tuple(
-            torch.from_numpy(rows)  # pyright: ignore[reportUnknownMemberType]
-            for rows in results
-        )
+        return tuple(as_given(rows, as_torch) for rows in results)
 
     rows: dict[str, list[NDArray[Any]]] = {}
     for bag, lookup in zip(bags, lookups, strict=True):
@@ -170,7 +162,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     return Request(
         arrays=arrays,
         scalars={"T": len(bags), "B": most},
-        outputs={"out": Output((most * len(bags), widest), start)},
+        outputs=pooled_outputs(types, (most * len(bags), widest), start),
         lookups=sum(counts),
         finish=finish,
         rows={symbol: np.concatenate(parts) for symbol, parts in rows.items()},
@@ -179,10 +171,13 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     )
 
 
-def reference(program: Program, inputs: Any) -> tuple[NDArray[np.float32], ...]:
+def reference(program: Program, inputs: Any) -> tuple[NDArray[Any], ...]:
     """Return the pooled rows of each bag, pooled in NumPy in the program's order."""
     pairs = zip(_bags(program), lookup_requests(program, inputs), strict=True)
-    return tuple(exact(program.tables[bag["table"]], lookup, bag["mode"]) for bag, lookup in pairs)
+    dtype = types_of(program).output_dtype()
+    return tuple(
+        exact(program.tables[bag["table"]], lookup, bag["mode"], dtype) for bag, lookup in pairs
+    )
 
 
 def _bags(program: Program) -> list[dict[str, Any]]:

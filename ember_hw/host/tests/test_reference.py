@@ -186,7 +186,7 @@ def test_table_of_other_shape_or_dtype_is_refused(function):
     text = "table must be 2-D (num_embeddings, D), not of shape (3,)"
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         function(np.zeros(3, np.float32), request)
-    text = "table must be of dtype float32, not float64"
+    text = "table must be of dtype float32, float16, bfloat16, not float64"
     with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
         function(np.zeros((3, 1), np.float64), request)
 

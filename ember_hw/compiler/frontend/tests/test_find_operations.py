@@ -128,7 +128,7 @@ REFUSED = [
         "double table",
         lambda m, i: nn.functional.embedding(i, m.weight.double()),
         (SOURCE,),
-        "table .* must be of dtype float32, not float64",
+        "table .* must be of dtype float32 or float16 or bfloat16, not float64",
     ),
     (
         "double spmm",

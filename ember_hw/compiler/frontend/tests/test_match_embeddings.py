@@ -94,13 +94,13 @@ def test_weights_of_two_dimensional_indices_are_read():
     assert (spec.two_dimensional, spec.weights_name) == (True, "per_sample_weights")
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32])
 def test_other_tables_are_refused(dtype):
     model, where = _wrapped_bag()
     name = str(dtype).removeprefix("torch.")
     assert str(_refused(model.to(dtype), IDS, ENDS).value) == (
-        f"table 'p_user_weight' must be of dtype float32, not {name}, in {where}; convert the "
-        f"model with .float()"
+        f"table 'p_user_weight' must be of dtype float32 or float16 or bfloat16, not {name}, in "
+        f"{where}; convert the model with .float()"
     )
 
 

@@ -1,0 +1,66 @@
+"""Element types of a pooled or plain lookup, and what of them a caller may choose."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, FLOAT_NAMES, element_name
+
+__all__ = ["RowTypes", "output_name"]
+
+
+class RowTypes(NamedTuple):
+    """Element types of a lookup, by their names in the IR.
+
+    Attributes
+    ----------
+    rows : str
+        Of the table.
+    weights : str
+        Of the weights of lookups.
+    output : str
+        Of the rows that come back. What is computed is computed in f32, and rounded to it once.
+    """
+
+    rows: str = "f32"
+    weights: str = "f32"
+    output: str = "f32"
+
+    @property
+    def accumulator(self) -> str:
+        """Symbol of the matrix in which rows are accumulated."""
+        return "out" if self.output == "f32" else "acc"
+
+    def output_dtype(self) -> np.dtype[Any]:
+        """Return the dtype of the rows that come back."""
+        return ELEMENT_DTYPES[self.output]
+
+
+def output_name(dtype: Any) -> str:
+    """Return the element type of an output dtype that a caller names.
+
+    Parameters
+    ----------
+    dtype : str, torch.dtype or NumPy dtype
+        float32, float16 or bfloat16.
+
+    Raises
+    ------
+    ValueError
+        It is another one.
+
+    Examples
+    --------
+    >>> output_name("bfloat16"), output_name(np.float16)
+    ('bf16', 'f16')
+    """
+    name = str(dtype).removeprefix("torch.")
+    if name not in FLOAT_NAMES:
+        try:
+            return element_name(np.dtype(dtype))
+        except (TypeError, KeyError):
+            legal = ", ".join(FLOAT_NAMES)
+            raise ValueError(f"output_dtype must be one of {legal}, not {dtype!r}") from None
+    return FLOAT_NAMES[name]
