@@ -32,8 +32,9 @@ BITSTREAM_NAME, REPORT_NAME = "top.bit", "report.json"
 SCHEMA = 1
 _NEEDED_FOR, _EXTRA = "ember-hw build", "boards"
 _PACKAGE = Path(ember_hw.isa.__file__).resolve().parent.parent
-#: What the gateware is made of, beside its config.
+#: What the gateware is made of, beside its config; and folders in there that it isn't made of.
 _SOURCES = ("rtl", "isa", "boards", "config.py", "registers.py")
+_NOT_SOURCES = {"tests", "host", "simulated", "ip_package"}
 _RESOURCES_SHOWN = ("LUT", "FF", "EBR", "DSP")
 
 _SYNTHESIS = f"read_rtlil {TOP}.il; synth_ecp5 -top {TOP}; write_json {TOP}.json"
@@ -203,8 +204,9 @@ def gateware_id_of(
         top = _PACKAGE / name
         files = [top] if top.is_file() else sorted(top.rglob("*.py"))
         for path in files:
-            if "tests" not in path.parts:
-                digest.update(f"{path.relative_to(_PACKAGE)}\0".encode())
+            inside = path.relative_to(_PACKAGE)
+            if not _NOT_SOURCES.intersection(inside.parts):
+                digest.update(f"{inside}\0".encode())
                 digest.update(sha256(path.read_bytes()).digest())
     facts = [target.name, config.to_dict(), memory, seed, dict(versions)]
     digest.update(json.dumps(facts, sort_keys=True).encode())

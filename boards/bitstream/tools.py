@@ -16,7 +16,7 @@ from ember_hw.errors import ToolError
 _HEADING = re.compile(
     r"(?:\d+\.)+ (Executing [\w ]+)|Info: ((?:Packing|Running|Creating|Routing) [\w ]+)"
 )
-_VERSION = re.compile(r"(Yosys|nextpnr|Project Trellis \w+ Version)\S* ?[\w.+-]*")
+_VERSION = re.compile(r"Yosys [\w.+-]+|nextpnr-\d[\w.+-]*|ecppack Version [\w.+-]+")
 _LOG_LINES_SHOWN = 20
 _POLL_SECONDS = 0.5
 #: Parts of the work follow each other quickly; one is told only so often.
@@ -54,9 +54,7 @@ def find_tool(*names: str, needed_for: str, extra: str) -> str:
 def tool_version(tool: str, option: str) -> str:
     """Return what a tool says of its version, "unknown" if nothing that is one."""
     done = subprocess.run([tool, option], capture_output=True, text=True, check=False)
-    found = re.search(
-        r"(Yosys|nextpnr|Project Trellis \w+ Version)\S* ?[\w.+-]*", done.stdout + done.stderr
-    )
+    found = _VERSION.search(done.stdout + done.stderr)
     return found[0] if found else "unknown"
 
 

@@ -44,10 +44,23 @@ def test_heading_is_the_latest_part_of_the_work(tmp_path: Path) -> None:
     assert heading(log) == "Routing 101157 arcs"
 
 
-def test_version_is_what_the_tool_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("Yosys 0.70+3 (git sha1 28ba3cb92, Release, Clang)", "Yosys 0.70+3"),
+        (
+            '"nextpnr-ecp5" -- Next Generation Place and Route (Version nextpnr-0.11.1)',
+            "nextpnr-0.11.1",
+        ),
+        (
+            "Preparing to run ecppack.\nProject Trellis ecppack Version 1.4-82-g3afe7b5",
+            "ecppack Version 1.4-82-g3afe7b5",
+        ),
+        ("usage: tool", "unknown"),
+    ],
+)
+def test_version_is_what_the_tool_says(tmp_path: Path, said: str, version: str) -> None:
     tool = tmp_path / "tool"
-    tool.write_text("#!/bin/sh\necho $1 Yosys 0.70+3 \\(build\\)\n")
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
     tool.chmod(0o755)
-    assert tool_version(str(tool), "-V") == "Yosys 0.70+3"
-    tool.write_text("#!/bin/sh\n")
-    assert tool_version(str(tool), "-V") == "unknown"
+    assert tool_version(str(tool), "--version") == version
