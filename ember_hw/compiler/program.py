@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -65,12 +66,12 @@ class Argument:
     role: Literal["argument", "scratch"] = "argument"
     shape: tuple[Extent, ...] = ()
 
-    @property
+    @cached_property
     def is_memory(self) -> bool:
         """Whether it is a memref."""
         return self.type.startswith("memref<")
 
-    @property
+    @cached_property
     def extents(self) -> tuple[int | None, ...]:
         """Extents of a memref as far as the type states them, None for the others."""
         texts = self._memory[1].split("x")[:-1]
@@ -83,7 +84,7 @@ class Argument:
             extent in (None, found) for extent, found in zip(extents, shape, strict=True)
         )
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """Dtype of a memref's elements on the host; `index` is int64.
 
@@ -100,7 +101,7 @@ class Argument:
             )
         return ELEMENT_DTYPES[element]
 
-    @property
+    @cached_property
     def _memory(self) -> re.Match[str]:
         found = re.match(r"memref<((?:[?\d]+x)*)(\w+)", self.type)
         assert found, f"a memref, not {self.type}"

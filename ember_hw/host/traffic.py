@@ -116,6 +116,14 @@ def element_bytes(nest: Nest, calls: Mapping[int, int], arguments: Sequence[Argu
     arguments : sequence of Argument
         Of the program; what has two dimensions or more, and isn't of indices, holds rows.
     """
+    loaded = {
+        operand.symbol
+        for callback in nest.callbacks
+        for operand in callback.operands
+        if operand.kind == "scalar" and operand.symbol
+    }
+    if not loaded:
+        return 0
     sizes = {
         argument.symbol: argument.dtype.itemsize
         for argument in arguments

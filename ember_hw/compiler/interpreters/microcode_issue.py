@@ -44,11 +44,12 @@ class Chunk:
 
 @dataclass
 class _Rows:
-    """Rows in order: the token of each, its address and its bytes."""
+    """Rows in order: the token of each, its address and its bytes; `length` if all have as many."""
 
     tokens: NDArray[np.intp]
     addresses: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    length: int | None = None
 
 
 class Issue:
@@ -109,20 +110,35 @@ class Issue:
         scalars = np.empty((len(told), self.scalars), np.int32)
         for number in range(self.scalars):
             scalars[:, number] = tokens.values[number][selected][told]
-        ends = beats.cumsum()
-        total = int(ends[-1]) if len(ends) else 0
-        row = np.arange(len(beats)).repeat(beats)
-        skipped = (np.arange(total) - (ends - beats)[row]) * self.bus_bytes
-        keep = np.minimum(rows.sizes[part][row] - skipped, self.bus_bytes)
-        last = np.zeros(total, np.bool_)
-        last[ends - 1] = True
+        addresses, keep, last = self._beats(rows, part, beats)
         return Chunk(
             events=events[told],
             scalars=scalars.view(np.uint32),
-            row_beats=self.memory.load_beats(rows.addresses[part][row] + skipped, keep),
+            row_beats=self.memory.load_beats(addresses, keep),
             row_last=last,
             row_keep=keep.astype(np.uint8),
         )
+
+    def _beats(
+        self, rows: _Rows, part: slice, beats: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return of each beat its address, its valid bytes, and whether it is its row's last."""
+        addresses, bus_bytes = rows.addresses[part], self.bus_bytes
+        if rows.length is not None:
+            within = np.arange(0, rows.length, bus_bytes)
+            last = np.zeros((len(addresses), len(within)), np.bool_)
+            last[:, -1:] = True
+            keep = np.empty(last.shape, np.int64)
+            keep[:] = np.minimum(rows.length - within, bus_bytes)
+            return (addresses[:, None] + within).reshape(-1), keep.reshape(-1), last.reshape(-1)
+        ends = beats.cumsum()
+        total = int(ends[-1]) if len(ends) else 0
+        row = np.arange(len(beats)).repeat(beats)
+        skipped = (np.arange(total) - (ends - beats)[row]) * bus_bytes
+        keep = np.minimum(rows.sizes[part][row] - skipped, bus_bytes)
+        last = np.zeros(total, np.bool_)
+        last[ends - 1] = True
+        return addresses[row] + skipped, keep, last
 
     def _rows(self, tokens: Tokens, first_fault: FirstFault) -> _Rows:
         """Return all rows of the tokens before the first fault, in the order of the program."""
@@ -140,6 +156,8 @@ class Issue:
                 np.concatenate([rows.addresses for rows in found])[order],
                 np.concatenate([rows.sizes for rows in found])[order],
             )
+        if first_fault.error is None:
+            return rows
         count = int(np.searchsorted(rows.tokens, first_fault.token))
         return _Rows(rows.tokens[:count], rows.addresses[:count], rows.sizes[:count])
 
@@ -151,7 +169,8 @@ class Issue:
             if not len(index) or np.maximum.reduce(index) < self.rows_in_reach[entry]:
                 addresses = index * np.int64(get["pitch"])
                 addresses += get["base"]
-                return _Rows(hits, addresses, np.full(len(hits), get["length"], np.int64))
+                length = get["length"]
+                return _Rows(hits, addresses, np.full(len(hits), length, np.int64), length)
 
         def export(name: str) -> NDArray[np.int64]:
             return tokens.values[get[name]][hits].view(np.uint32).astype(np.int64)

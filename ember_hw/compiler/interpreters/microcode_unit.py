@@ -135,21 +135,28 @@ class Unit:
         for parents in batches:
             lower, upper = self._bounds(parents.values, parents.iterates.shape)
             step = self.record["step"]
-            trips = np.maximum((upper - lower + (step - 1)) // step, 0) * parents.iterates
+            trips = upper - lower
+            if step > 1:
+                trips = (trips + (step - 1)) // step
+            trips = np.maximum(trips, 0) * parents.iterates
             children = np.maximum(trips, 1)
             if not len(children):  # the unit above stopped at its first token, or has no request
                 continue
             ends = children.cumsum()
             if int(ends[-1]) <= self.chunk:
-                count = len(children)
-                parent = np.arange(count).repeat(children)
+                parent = np.arange(len(children)).repeat(children)
+                firsts = ends - children
+                ordinal = np.arange(len(parent))
+                if len(children) > 1:
+                    ordinal -= firsts[parent]
                 tokens, error = self._tokens(
                     parents,
                     parent,
-                    np.arange(len(parent)) - (ends - children)[parent],
+                    ordinal,
                     lower=lower,
                     trips=trips,
-                    children=children,
+                    firsts=firsts,
+                    lasts=ends - 1,
                 )
                 yield tokens
                 if error is not None:
@@ -165,7 +172,13 @@ class Unit:
                 parent = np.repeat(np.arange(first, last + 1), counts)
                 ordinal = np.arange(start, stop) - (ends - children)[parent]
                 tokens, error = self._tokens(
-                    parents, parent, ordinal, lower=lower, trips=trips, children=children
+                    parents,
+                    parent,
+                    ordinal,
+                    lower=lower,
+                    trips=trips,
+                    firsts=(ordinal == 0).nonzero()[0],
+                    lasts=(ordinal == (children - 1)[parent]).nonzero()[0],
                 )
                 yield tokens
                 if error is not None:
@@ -195,17 +208,21 @@ class Unit:
         *,
         lower: NDArray[np.int64],
         trips: NDArray[np.int64],
-        children: NDArray[np.int64],
+        firsts: NDArray[np.intp],
+        lasts: NDArray[np.intp],
     ) -> tuple[Tokens, DeviceError | None]:
-        """Return the tokens before the first fault, and the fault."""
+        """Return the tokens before the first fault, and the fault.
+
+        `parent` and `ordinal` say of each token which one of the unit above it belongs to, and the
+        how-manieth of that it is; `firsts` and `lasts` which are the first and last ones of theirs.
+        """
         plan = self.plan
         begin, iterate, end = plan.own
         iterates = (trips > 0)[parent]
         events = iterates * iterate
-        at_first = (parents.events & plan.rides_first) | (parents.iterates * begin)
-        at_last = (parents.events & plan.rides_last) | (parents.iterates * end)
-        events |= at_first[parent] * (ordinal == 0)
-        events |= at_last[parent] * (ordinal == (children - 1)[parent])
+        above, entered = parents.events, parents.iterates
+        events[firsts] |= ((above & plan.rides_first) | (entered * begin))[parent[firsts]]
+        events[lasts] |= ((above & plan.rides_last) | (entered * end))[parent[lasts]]
         requests = None
         if self.queues:
             requests = self.requests + np.cumsum((events & self.request_begins) != 0)
