@@ -94,7 +94,7 @@ def test_weights_of_two_dimensional_indices_are_read():
     assert (spec.two_dimensional, spec.weights_name) == (True, "per_sample_weights")
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])
+@pytest.mark.parametrize("dtype", [torch.float64])
 def test_other_tables_are_refused(dtype):
     model, where = _wrapped_bag()
     name = str(dtype).removeprefix("torch.")
