@@ -105,8 +105,8 @@ class CEngine:
         raise DeviceError(self._errors[int(state.check)](int(state.value), int(state.limit)))
 
 
-#: What was generated of checked code, by its identity and what else it depends on.
-_sources: dict[int, dict[tuple[Any, ...], CSource]] = {}
+#: What was generated of checked code, by its identity: callbacks, row entries, scalars, C.
+_sources: dict[int, list[tuple[Any, ...]]] = {}
 
 
 def _source(
@@ -118,12 +118,14 @@ def _source(
     """Return the C of checked code, generated once while that lives."""
     number = id(code)
     if number not in _sources:
-        _sources[number] = {}
+        _sources[number] = []
         finalize(code, _sources.pop, number)
-    key = tuple(callbacks), tuple(entries), bundle_scalars
-    if key not in _sources[number]:
-        _sources[number][key] = emit_c(code, callbacks, entries, bundle_scalars)
-    return _sources[number][key]
+    for *rest, source in _sources[number]:
+        if rest == [callbacks, entries, bundle_scalars]:
+            return source
+    source = emit_c(code, callbacks, entries, bundle_scalars)
+    _sources[number].append((callbacks, entries, bundle_scalars, source))
+    return source
 
 
 @cache

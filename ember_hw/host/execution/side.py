@@ -102,8 +102,8 @@ class ExecuteSide:
         config = microcode.config
         if nest.code is None:
             raise ProgramError(f"nest {nest.name!r} must have execute code to be run, and has none")
-        entries = row_entries(microcode) if entries is None else entries
         plan = _plan_of(nest, nest.code, config)
+        entries = plan.entries(microcode) if entries is None else entries
         plan.check(microcode, entries)
         _check_arguments(nest.code, arrays, scalars)
         self._queues = Queues(config, entries)
@@ -183,6 +183,13 @@ class _Plan:
         self.code = with_checks(code)
         self._unchecked = nest.callbacks
         self._checked: tuple[int, list[RowEntry]] | None = None
+        self._latest: tuple[Microcode, list[RowEntry]] | None = None
+
+    def entries(self, microcode: Microcode) -> list[RowEntry]:
+        """Return the row entries of a launch; those of the latest one are known."""
+        if self._latest is None or self._latest[0] is not microcode:
+            self._latest = microcode, row_entries(microcode)
+        return self._latest[1]
 
     def check(self, microcode: Microcode, entries: list[RowEntry]) -> None:
         """Refuse callbacks that don't fit the microcode; what was checked last is known to fit."""

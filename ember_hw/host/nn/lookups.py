@@ -52,9 +52,9 @@ class BagCall:
     mode: str
 
     @property
-    def shape_class(self) -> tuple[str, str, bool]:
+    def shape_class(self) -> tuple[str, np.dtype[Any], bool]:
         """What a program depends on besides the table."""
-        return self.mode, self.lookup.indices.dtype.name, self.lookup.weights is not None
+        return self.mode, self.lookup.indices.dtype, self.lookup.weights is not None
 
 
 def check_weight(weight: Any, name: str) -> None:
