@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import ClockDomain, ClockSignal, Const, Elaboratable, Instance, Module, Signal
+from amaranth.hdl import ClockDomain, Const, Elaboratable, Instance, Module, Signal
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
@@ -59,7 +59,8 @@ def divisions(input_mhz: float, output_mhz: dict[str, float]) -> tuple[int, dict
 class Ecp5Clocks(Elaboratable):
     """Drives clock domains from the board's oscillator; their resets end once the PLL is locked.
 
-    The domains are the parent's: ``m.domains += clocks.domains``.
+    The domains are the parent's: ``m.domains += clocks.domains``. nextpnr derives their frequencies
+    from the oscillator's and the PLL's divisions.
 
     Parameters
     ----------
@@ -82,18 +83,15 @@ class Ecp5Clocks(Elaboratable):
         )
         locked = Signal()
         ports: dict[str, object] = {}
-        for output, (domain, mhz) in zip(_OUTPUTS, self.output_mhz.items(), strict=False):
-            division = self.divisions[domain]
-            clock = Signal(name=f"{domain}_clock")
-            m.d.comb += ClockSignal(domain).eq(clock)
-            m.submodules[f"{domain}_reset"] = ResetSynchronizer(~locked, domain=domain)
-            platform.add_clock_constraint(clock, mhz * 1e6)
+        for output, domain in zip(_OUTPUTS, self.domains, strict=False):
+            division = self.divisions[domain.name]
+            m.submodules[f"{domain.name}_reset"] = ResetSynchronizer(~locked, domain=domain.name)
             ports |= {
                 f"p_{output}_ENABLE": "ENABLED",
                 f"p_{output}_DIV": division,
                 f"p_{output}_CPHASE": division - 1,
                 f"p_{output}_FPHASE": 0,
-                f"o_{output}": clock,
+                f"o_{output}": domain.clk,
             }
         first = next(iter(self.output_mhz))
         m.submodules.pll = Instance(

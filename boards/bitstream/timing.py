@@ -27,24 +27,47 @@ class Clock:
 
 
 def read_clocks(report: Mapping[str, Any], target_mhz: Mapping[str, float]) -> dict[str, Clock]:
-    """Return what nextpnr's report says of the clocks, by domain.
+    """Return what nextpnr's report says of the clocks: every one of the design.
 
     Parameters
     ----------
     report : mapping
         Content of the file that ``--report`` writes.
     target_mhz : mapping of str to float
-        What each domain must reach; one that the design hasn't is left out.
+        What each domain must reach; any other clock must reach what nextpnr derived for it.
+
+    Returns
+    -------
+    dict of str to Clock
+        By domain, or by net where a clock is of none.
+
+    Raises
+    ------
+    ToolError
+        The report has no clock of the first domain.
     """
+    domains = {clock_net(domain): domain for domain in target_mhz}
     clocks: dict[str, Clock] = {}
-    for domain, mhz in target_mhz.items():
-        for net, found in report["fmax"].items():
-            if net.endswith(f"{domain}_clock"):
-                path = _critical_path(report["critical_paths"], net)
-                clocks[domain] = Clock(
-                    fmax_mhz=round(found["achieved"], 2), target_mhz=mhz, critical_path=path
-                )
+    for net, found in report["fmax"].items():
+        name = net.removeprefix("$glb$")
+        name = domains.get(name, name)
+        clocks[name] = Clock(
+            fmax_mhz=round(found["achieved"], 2),
+            target_mhz=target_mhz.get(name, found["constraint"]),
+            critical_path=_critical_path(report["critical_paths"], net),
+        )
+    first = next(iter(target_mhz))
+    if first not in clocks:
+        raise ToolError(
+            f"nextpnr must report a clock of the domain {first!r}, net {clock_net(first)!r}, "
+            f"and reports {', '.join(clocks) or 'none'}"
+        )
     return clocks
+
+
+def clock_net(domain: str) -> str:
+    """Return the net of a domain of the top module, as Amaranth names it."""
+    return "clk" if domain == "sync" else f"{domain}_clk"
 
 
 def check_timing(clocks: Mapping[str, Clock], seed: int) -> None:

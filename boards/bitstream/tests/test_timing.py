@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from ember_hw.boards.bitstream.timing import check_timing, read_clocks
+from ember_hw.errors import ToolError
 
 REPORT = {
     "fmax": {
-        "$glb$clocks.sync_clock": {"achieved": 55.004, "constraint": 50},
-        "$glb$clocks.sdram_clock": {"achieved": 121.0, "constraint": 100},
+        "$glb$clk": {"achieved": 55.004, "constraint": 50},
+        "$glb$sdram_clk": {"achieved": 121.0, "constraint": 100},
     },
     "critical_paths": [
         {
-            "from": "posedge $glb$clocks.sdram_clock",
-            "to": "posedge $glb$clocks.sync_clock",
+            "from": "posedge $glb$sdram_clk",
+            "to": "posedge $glb$clk",
             "path": [{"type": "logic", "delay": 9.0, "to": {"cell": "crossing"}}],
         },
         {
-            "from": "posedge $glb$clocks.sync_clock",
-            "to": "posedge $glb$clocks.sync_clock",
+            "from": "posedge $glb$clk",
+            "to": "posedge $glb$clk",
             "path": [
                 {"type": "clk-to-q", "delay": 0.5, "to": {"cell": "a"}},
                 {"type": "routing", "delay": 1.0, "to": {"cell": "b"}},
@@ -35,3 +40,19 @@ def test_clocks_are_found_by_domain():
     assert clocks["sync"].critical_path == ("0.50 a", "1.75 b")
     assert clocks["sdram"].critical_path == ()
     check_timing(clocks, 1)
+
+
+def test_clock_of_no_domain_must_reach_what_nextpnr_derived():
+    fmax = {**REPORT["fmax"], "jtag_clock": {"achieved": 20.0, "constraint": 25.0}}
+    clocks = read_clocks({**REPORT, "fmax": fmax}, {"sync": 50.0})
+    assert (clocks["sdram_clk"].fmax_mhz, clocks["sdram_clk"].target_mhz) == (121.0, 100)
+    message = "^clock 'jtag_clock' must reach 25 MHz, not 20; another seed than 1 may do, "
+    with pytest.raises(ToolError, match=message):
+        check_timing(clocks, 1)
+
+
+def test_report_without_the_unit_s_clock_is_refused():
+    message = "nextpnr must report a clock of the domain 'sync', net 'clk', and reports sdram_clk"
+    fmax = {"$glb$sdram_clk": REPORT["fmax"]["$glb$sdram_clk"]}
+    with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
+        read_clocks({**REPORT, "fmax": fmax}, {"sync": 50.0})
