@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import ClockSignal, Instance, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In
 
-from ember_hw.boards.links.ports import MemoryAccessSignature
+from ember_hw.boards.memory import memory_members
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 from ember_hw.rtl.fifos import NO_BYPASS
@@ -29,21 +28,26 @@ class BlockMemory(wiring.Component):
         A power of two, at least two beats.
     link_address_bits : int
         Width of the link's addresses.
+    is_modelled : bool
+        Leave the memory itself to the module `block_ram`, which a simulation brings: Verilog would
+        have a statement for the initial value of each beat, and take minutes to compile.
 
     Members
     -------
-    unit : AXI read channels, subordinate
-    link : MemoryAccessSignature, flipped
+    unit, link
+        See `memory_members`.
     """
 
     def __init__(
-        self, *, config: AcceleratorConfig, base: int, num_bytes: int, link_address_bits: int = 32
+        self,
+        *,
+        config: AcceleratorConfig,
+        base: int,
+        num_bytes: int,
+        link_address_bits: int = 32,
+        is_modelled: bool = False,
     ):
-        if config.memory_ports != 1 or config.index_port_bits:
-            raise ValueError(
-                f"block memory must serve one port, not the {config.memory_ports} memory ports and "
-                f"{config.index_port_bits} bits of index port of config {config.name!r}"
-            )
+        members = memory_members(config, link_address_bits=link_address_bits)
         if num_bytes < 2 * config.bus_bytes or num_bytes & (num_bytes - 1):
             raise ValueError(
                 f"num_bytes must be a power of two and at least {2 * config.bus_bytes}, "
@@ -54,19 +58,42 @@ class BlockMemory(wiring.Component):
         self.config = config
         self.base = base
         self.num_bytes = num_bytes
-        link = MemoryAccessSignature(
-            address_bits=link_address_bits, data_bits=config.data_width_bits
-        )
-        super().__init__({"unit": In(axi.ReadSignature(config)), "link": In(link)})
+        self.is_modelled = is_modelled
+        super().__init__(members)
 
     def elaborate(self, platform):
         m = Module()
         config, unit, link = self.config, self.unit, self.link
         beats = self.num_bytes // config.bus_bytes
-        m.submodules.memory = memory = Memory(
-            shape=config.data_width_bits, depth=beats, init=[], attrs=NO_BYPASS
-        )
-        write, read = memory.write_port(), memory.read_port()
+        write_en, read_en = Signal(), Signal()
+        write_address, read_address = Signal(range(beats)), Signal(range(beats))
+        write_data, read_data = Signal(config.data_width_bits), Signal(config.data_width_bits)
+        if self.is_modelled:
+            m.submodules.memory = Instance(
+                "block_ram",
+                p_WIDTH=config.data_width_bits,
+                p_ADDRESS_WIDTH=len(read_address),
+                i_clk=ClockSignal(),
+                i_write_en=write_en,
+                i_write_address=write_address,
+                i_write_data=write_data,
+                i_read_en=read_en,
+                i_read_address=read_address,
+                o_read_data=read_data,
+            )
+        else:
+            m.submodules.memory = memory = Memory(
+                shape=config.data_width_bits, depth=beats, init=[], attrs=NO_BYPASS
+            )
+            write, read = memory.write_port(), memory.read_port()
+            m.d.comb += [
+                write.en.eq(write_en),
+                write.addr.eq(write_address),
+                write.data.eq(write_data),
+                read.en.eq(read_en),
+                read.addr.eq(read_address),
+                read_data.eq(read.data),
+            ]
         beat_shift = (config.bus_bytes - 1).bit_length()
         size_shift = (self.num_bytes - 1).bit_length()
 
@@ -87,17 +114,17 @@ class BlockMemory(wiring.Component):
             steps.eq(active & flows & ~link.request.valid),
             ends.eq(steps & (left == 0)),
             unit.arready.eq(~active | ends),
-            read.addr.eq(Mux(link.request.valid, wanted.address >> beat_shift, beat)),
-            read.en.eq(steps | link_asks),
-            unit.rdata.eq(read.data),
-            write.addr.eq(wanted.address >> beat_shift),
-            write.data.eq(wanted.data),
-            write.en.eq(
+            read_address.eq(Mux(link.request.valid, wanted.address >> beat_shift, beat)),
+            read_en.eq(steps | link_asks),
+            unit.rdata.eq(read_data),
+            write_address.eq(wanted.address >> beat_shift),
+            write_data.eq(wanted.data),
+            write_en.eq(
                 link_asks
                 & wanted.is_write
                 & ((wanted.address >> size_shift) == self.base >> size_shift)
             ),
-            link.answer_data.eq(read.data),
+            link.answer_data.eq(read_data),
         ]
         m.d.sync += [
             link.answer_valid.eq(link_asks),

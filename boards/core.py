@@ -58,6 +58,11 @@ class BoardCore(wiring.Component):
                 f"input_queue of config {config.name!r} must be 0 on a board, "
                 f"not {config.input_queue!r}"
             )
+        if config.results != "stream":
+            raise ValueError(
+                f"results of config {config.name!r} must be 'stream' on a board, "
+                f"not {config.results!r}"
+            )
         self.description = description
         self.config = config
         self.memory_address_bits = memory_address_bits

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ember_hw.boards.description import BoardDescription
 from ember_hw.boards.host.client import LinkClient, Request
@@ -75,6 +78,7 @@ class Board:
 
     def __init__(self, client: LinkClient) -> None:
         self.client = client
+        self._known: dict[tuple[int, int], int] = {}  # check sums of blocks of memory
         try:
             self.description = self._read_description()
         except Exception:
@@ -101,7 +105,7 @@ class Board:
             A register refuses to be read.
         """
         content = b"".join(
-            self._checked(answer, f"registers from {address:#x}")
+            self.checked(answer, f"registers from {address:#x}")
             for answer in self.client.transact(
                 _reads(Operation.READ_REGISTERS, address, _REGISTER_BYTES * count)
             )
@@ -125,7 +129,7 @@ class Board:
         """
         content = b"".join(value.to_bytes(_REGISTER_BYTES, "little") for value in values)
         for answer in self.client.transact(_writes(Operation.WRITE_REGISTERS, address, content)):
-            self._checked(answer, f"registers from {address:#x}")
+            self.checked(answer, f"registers from {address:#x}")
 
     def read_memory(self, address: int, count: int) -> bytes:
         """Return bytes of memory, whole beats.
@@ -136,7 +140,7 @@ class Board:
             There is no memory.
         """
         answers = self.client.transact(_reads(Operation.READ_MEMORY, address, count))
-        return b"".join(self._checked(answer, f"memory from {address:#x}") for answer in answers)
+        return b"".join(self.checked(answer, f"memory from {address:#x}") for answer in answers)
 
     def write_memory(self, address: int, content: bytes) -> None:
         """Write bytes of memory, whole beats; nothing is checked but the link's own frames.
@@ -146,33 +150,30 @@ class Board:
         DeviceError
             There is no memory.
         """
+        for at, size in list(self._known):
+            if at < address + len(content) and address < at + size:
+                del self._known[at, size]
         for answer in self.client.transact(_writes(Operation.WRITE_MEMORY, address, content)):
-            self._checked(answer, f"memory from {address:#x}")
+            self.checked(answer, f"memory from {address:#x}")
 
-    def check_sums(self, address: int, sizes: Sequence[int]) -> list[int]:
-        """Return the CRC-32 of blocks of memory that follow each other, reckoned by the board.
+    def check_sums(self, blocks: Iterable[tuple[int, int]]) -> list[int]:
+        """Return the CRC-32 of blocks of memory, each an address and a size, reckoned by the board.
 
         Raises
         ------
         DeviceError
             There is no memory.
         """
-
-        def requests() -> Iterator[Request]:
-            at = address
-            for size in sizes:
-                yield Request(Operation.CHECK_MEMORY, at, size)
-                at += size
-
+        requests = (Request(Operation.CHECK_MEMORY, at, size) for at, size in blocks)
         return [
-            int.from_bytes(self._checked(answer, f"memory from {address:#x}"), "little")
-            for answer in self.client.transact(requests())
+            int.from_bytes(self.checked(answer, "memory to check"), "little")
+            for answer in self.client.transact(requests)
         ]
 
     def upload(
         self,
         address: int,
-        content: bytes | memoryview,
+        content: NDArray[np.uint8],
         progress: Callable[[int, int], None] | None = None,
     ) -> Upload:
         """Bring bytes into memory: only blocks that differ are written, and each is checked.
@@ -183,7 +184,7 @@ class Board:
         ----------
         address : int
             Of the first byte, a multiple of a beat.
-        content : bytes-like
+        content : uint8 (N,)
             Whole beats.
         progress : callable, optional
             Told the bytes that are there, and those in all.
@@ -194,27 +195,30 @@ class Board:
             There is no memory, or it doesn't keep what is written.
         """
         began = monotonic()
-        view = memoryview(content).cast("B")
-        blocks = [view[at : at + BLOCK_BYTES] for at in range(0, len(view), BLOCK_BYTES)]
-        wanted = [zlib.crc32(block) for block in blocks]
-        found = self.check_sums(address, [len(block) for block in blocks])
+        blocks = {
+            (address + at, len(content[at : at + BLOCK_BYTES])): content[at : at + BLOCK_BYTES]
+            for at in range(0, len(content), BLOCK_BYTES)
+        }
+        wanted = {block: zlib.crc32(data) for block, data in blocks.items()}
+        unknown = [block for block in blocks if self._known.get(block) != wanted[block]]
+        self._known.update(zip(unknown, self.check_sums(unknown), strict=True))
         written = done = 0
-        for number, block in enumerate(blocks):
-            if wanted[number] != found[number]:
-                at = address + number * BLOCK_BYTES
-                self.write_memory(at, bytes(block))
-                (check,) = self.check_sums(at, [len(block)])
-                if check != wanted[number]:
+        for block, data in blocks.items():
+            if self._known[block] != wanted[block]:
+                at, size = block
+                self.write_memory(at, data.tobytes())
+                (check,) = self.check_sums([block])
+                if check != wanted[block]:
                     raise DeviceError(
-                        f"check sum of {len(block)} bytes at {at:#x} must be "
-                        f"{wanted[number]:#010x} after they were written, not {check:#010x}; "
-                        "run `ember-hw selftest`"
+                        f"check sum of {size} bytes at {at:#x} must be {wanted[block]:#010x} after "
+                        f"they were written, not {check:#010x}; run `ember-hw selftest`"
                     )
-                written += len(block)
-            done += len(block)
+                self._known[block] = check
+                written += size
+            done += block[1]
             if progress is not None:
-                progress(done, len(view))
-        return Upload(len(view), written, monotonic() - began)
+                progress(done, len(content))
+        return Upload(len(content), written, monotonic() - began)
 
     def drain(self, wants_more: Callable[[], bool]) -> Iterator[bytes]:
         """Yield bytes of the queues as they come, empty ones where none came for a while.
@@ -230,11 +234,11 @@ class Board:
                 yield Request(Operation.DRAIN, 0, MAX_DATA_BYTES)
 
         for answer in self.client.transact(requests()):
-            yield self._checked(answer, "queues")
+            yield self.checked(answer, "queues")
 
     def read_errors(self) -> dict[ErrorCount, int]:
         """Return the board's own counts of frames since power-up."""
-        content = self._checked(self.client.ask(Request(Operation.READ_ERRORS)), "error counts")
+        content = self.checked(self.client.ask(Request(Operation.READ_ERRORS)), "error counts")
         return {
             kind: int.from_bytes(content[4 * kind : 4 * kind + 4], "little") for kind in ErrorCount
         }
@@ -256,7 +260,7 @@ class Board:
         answers = self.client.transact(
             _reads(Operation.DESCRIBE, DESCRIPTION_HEAD_BYTES, fields["length"], _DESCRIBED_BYTES)
         )
-        text = b"".join(self._checked(answer, "description") for answer in answers)
+        text = b"".join(self.checked(answer, "description") for answer in answers)
         if zlib.crc32(text) != fields["description_crc"]:
             raise LinkError(
                 f"check sum of the description of the board at {self.port} must be "
@@ -264,8 +268,23 @@ class Board:
             )
         return BoardDescription.from_json(text, fields["gateware_id"])
 
-    def _checked(self, answer: Frame, what: str) -> bytes:
-        """Return the data of an answer that is OK."""
+    def checked(self, answer: Frame, what: str) -> bytes:
+        """Return the data of an answer that is OK.
+
+        Parameters
+        ----------
+        answer : Frame
+            Of the board.
+        what : str
+            What was asked for, as errors name it.
+
+        Raises
+        ------
+        DeviceError
+            A register or memory answered with an error.
+        LinkError
+            The board doesn't know the request.
+        """
         status = Status(answer.status)
         if status is Status.REFUSED:
             raise DeviceError(f"{what} must be there and ready, and an access was refused")

@@ -22,9 +22,17 @@ from ember_hw.sim.cache import build_once, cache_folder
 from ember_hw.sim.verilated import verilated
 
 _HARNESS = Path(__file__).resolve().parent / "board.cpp"
+_BLOCK_RAM = _HARNESS.with_name("block_ram.v")
 _TEXT_NAME = "top.v"
 #: What the top's Verilog depends on in boards/, besides the links.
-_BOARD_SOURCES = ("block_memory.py", "core.py", "simulated/probe.py", "simulated/top.py")
+_BOARD_SOURCES = (
+    "block_memory.py",
+    "core.py",
+    "memory.py",
+    "simulated/block_ram.v",
+    "simulated/probe.py",
+    "simulated/top.py",
+)
 _OUT_BYTES = 1 << 16
 
 
@@ -144,7 +152,7 @@ def _library(
         block = {"board": SimulatedBoard, "probe": LinkProbe}[top]
         whole = block(description=description, baud=baud)
         text = verilog.convert(whole, name="top", emit_src=False, strip_internal_attrs=True)
-        (draft / _TEXT_NAME).write_text(text)
+        (draft / _TEXT_NAME).write_text(text + _BLOCK_RAM.read_text())
 
     folder = build_once(cache_folder() / "boards" / _key(description, top, baud), emit)
     progress("compiling the board's model")

@@ -55,6 +55,7 @@ class LinkProbe(wiring.Component):
             config=description.config,
             base=description.memory_base,
             num_bytes=description.memory_bytes,
+            is_modelled=True,
         )
         wiring.connect(m, link.memory, memory.link)
         connect_physical(m, self, link)

@@ -40,6 +40,7 @@ class SimulatedBoard(wiring.Component):
             config=description.config,
             base=description.memory_base,
             num_bytes=description.memory_bytes,
+            is_modelled=True,
         )
         wiring.connect(m, core.unit_memory[0], memory.unit)
         wiring.connect(m, core.link_memory, memory.link)

@@ -29,6 +29,7 @@ LOADED_PROGRAMS = 64
 BACKENDS = {
     "interpreter": "ember_hw.host.backends.interpreter",
     "verilator": "ember_hw.host.backends.verilator",
+    "board": "ember_hw.host.backends.board",
 }
 
 
@@ -291,8 +292,10 @@ def open_device(
     backend : str
         "interpreter": microcode in NumPy, no timing. "verilator": the access unit's Verilog,
         simulated cycle by cycle; the first use of a config on a machine compiles it.
+        "board:<name>": a board at a serial port; "board:sim" one that is simulated, with its link;
+        "board:" the one that is connected.
     config : AcceleratorConfig, optional
-        The access unit; the default config if absent.
+        The access unit; the default config if absent, and a board's own.
     memory : str or memory model
         "ideal" (latency 100 cycles), or an object of `ember_hw.sim.options`.
     sink : str or sink model
@@ -315,12 +318,14 @@ def open_device(
     ToolError
         A tool that the backend needs is missing.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    kind, colon, board = backend.partition(":")
+    if kind not in BACKENDS or (kind == "board") != bool(colon):
+        names = [f"{name}:<name>" if name == "board" else name for name in BACKENDS]
+        raise ValueError(f"backend must be one of {', '.join(names)}, not {backend!r}")
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
-    module = import_module(BACKENDS[backend])
-    named = ("config", "memory", "sink", "progress")
+    module = import_module(BACKENDS[kind])
+    named = ("config", "memory", "sink", "progress", "board")
     legal = [name for name in inspect.signature(module.Backend).parameters if name not in named]
     for option in options:
         if option not in legal:
@@ -328,6 +333,10 @@ def open_device(
                 f"option of backend {backend!r} must be {' or '.join(legal) or 'left out'}, "
                 f"not {option!r}"
             )
-    chosen = AcceleratorConfig() if config is None else config
+    chosen = config
+    if kind == "board":
+        options["board"] = board
+    elif chosen is None:
+        chosen = AcceleratorConfig()
     opened = module.Backend(chosen, memory=memory, sink=sink, progress=progress, **options)
     return Device(backend, opened, engine)
