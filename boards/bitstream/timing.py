@@ -8,6 +8,9 @@ from typing import Any
 
 from ember_hw.errors import ToolError
 
+#: What nextpnr puts before the name of a net on the global network.
+_GLOBAL = "$glbnet$"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
@@ -49,7 +52,7 @@ def read_clocks(report: Mapping[str, Any], target_mhz: Mapping[str, float]) -> d
     domains = {clock_net(domain): domain for domain in target_mhz}
     clocks: dict[str, Clock] = {}
     for net, found in report["fmax"].items():
-        name = net.removeprefix("$glb$")
+        name = net.removeprefix(_GLOBAL)
         name = domains.get(name, name)
         clocks[name] = Clock(
             fmax_mhz=round(found["achieved"], 2),

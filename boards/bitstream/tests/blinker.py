@@ -78,11 +78,11 @@ def fake_tools(
     """Return what stands for `find_tool`: tools that write what they are told, and count calls."""
     cells = {f"c{i}": {"type": "LUT4"} for i in range(luts)} | {"f": {"type": "TRELLIS_FF"}}
     netlist = json.dumps({"modules": {"top": {"cells": cells}}})
-    clock = {"from": "posedge $glb$clk", "to": "posedge $glb$clk"}
+    clock = {"from": "posedge $glbnet$clk", "to": "posedge $glbnet$clk"}
     path = [{"type": "clk-to-q", "delay": 12.5, "to": {"cell": "count_FF"}}]
     report = json.dumps(
         {
-            "fmax": {"$glb$clk": {"achieved": fmax_mhz, "constraint": 50}},
+            "fmax": {"$glbnet$clk": {"achieved": fmax_mhz, "constraint": 50}},
             "critical_paths": [{**clock, "path": path}],
         }
     )

@@ -11,18 +11,18 @@ from ember_hw.errors import ToolError
 
 REPORT = {
     "fmax": {
-        "$glb$clk": {"achieved": 55.004, "constraint": 50},
-        "$glb$sdram_clk": {"achieved": 121.0, "constraint": 100},
+        "$glbnet$clk": {"achieved": 55.004, "constraint": 50},
+        "$glbnet$sdram_clk": {"achieved": 121.0, "constraint": 100},
     },
     "critical_paths": [
         {
-            "from": "posedge $glb$sdram_clk",
-            "to": "posedge $glb$clk",
+            "from": "posedge $glbnet$sdram_clk",
+            "to": "posedge $glbnet$clk",
             "path": [{"type": "logic", "delay": 9.0, "to": {"cell": "crossing"}}],
         },
         {
-            "from": "posedge $glb$clk",
-            "to": "posedge $glb$clk",
+            "from": "posedge $glbnet$clk",
+            "to": "posedge $glbnet$clk",
             "path": [
                 {"type": "clk-to-q", "delay": 0.5, "to": {"cell": "a"}},
                 {"type": "routing", "delay": 1.0, "to": {"cell": "b"}},
@@ -53,6 +53,6 @@ def test_clock_of_no_domain_must_reach_what_nextpnr_derived():
 
 def test_report_without_the_unit_s_clock_is_refused():
     message = "nextpnr must report a clock of the domain 'sync', net 'clk', and reports sdram_clk"
-    fmax = {"$glb$sdram_clk": REPORT["fmax"]["$glb$sdram_clk"]}
+    fmax = {"$glbnet$sdram_clk": REPORT["fmax"]["$glbnet$sdram_clk"]}
     with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
         read_clocks({**REPORT, "fmax": fmax}, {"sync": 50.0})
