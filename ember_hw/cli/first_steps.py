@@ -26,6 +26,7 @@ from ember_hw.cli.progress import Steps, notes
         "ember-hw demo",
         "ember-hw demo --latency 400                what a slow memory costs",
         "ember-hw demo --sink core-like -O 2        an in-order core takes the rows",
+        "ember-hw demo --execute fabric             pooled rows leave the chip, not raw rows",
         "ember-hw demo --json > demo.json",
     )
 )
@@ -35,6 +36,9 @@ def demo(
     memory: Memory = "ideal",
     latency: Latency = None,
     sink: Sink = "ideal",
+    execute: Annotated[
+        str, typer.Option(help="What pools the rows: host; or fabric, the reduce unit, beside it.")
+    ] = "host",
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("ember-hw-demo.png"),
     as_json: Json = False,
 ) -> None:
@@ -49,7 +53,9 @@ def demo(
         step("loading PyTorch and the compiler")
         from ember_hw.demo import plots, run
 
-        result = run.run(step, seed=seed, opt_level=opt_level, memory=chosen, sink=sink)
+        result = run.run(
+            step, seed=seed, opt_level=opt_level, memory=chosen, sink=sink, execute=execute
+        )
         step(f"drawing {plot}")
         plots.draw(result, plot)
     if as_json:

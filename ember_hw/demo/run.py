@@ -1,20 +1,22 @@
 """The demo: compiles an `EmbeddingBag`, runs MovieLens-100K through it in Verilator, checks it.
 
 Each user's films are one bag, summed from a seeded table. Every pooled row must equal the exact
-reference bit for bit, and torch's within the rounding of both.
+reference bit for bit, and torch's within the rounding of both. With `execute="fabric"` the bags run
+twice, on a unit whose rows go to the host and on its twin with a reduce unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 import ember_hw
+from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import movielens
 from ember_hw.host.reference import count_mismatches, error_bound, exact
@@ -62,6 +64,8 @@ class DemoResult:
         Entries of the queues whose high-water marks the report gives, by the same names.
     report : Report
         The device's report of the run; it holds the seed of the table.
+    host_report : Report, optional
+        With `execute="fabric"`: that of the same bags whose rows the host pooled.
     """
 
     bags: int
@@ -73,6 +77,7 @@ class DemoResult:
     ir_lines: Mapping[str, int]
     capacities: Mapping[str, int]
     report: Report
+    host_report: Report | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -87,8 +92,12 @@ class DemoResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the report's values and the demo's own, JSON-ready."""
         own = {"workload": "movielens-100k", "simulated": True, "is_right": self.is_right}
-        own |= {one.name: getattr(self, one.name) for one in fields(self) if one.name != "report"}
-        return self.report.to_dict() | own
+        reports = ("report", "host_report")
+        own |= {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name not in reports
+        }
+        host = self.host_report
+        return self.report.to_dict() | own | ({} if host is None else {"host": host.to_dict()})
 
 
 def run(
@@ -98,6 +107,7 @@ def run(
     opt_level: int = 3,
     memory: Any = "ideal",
     sink: Any = "ideal",
+    execute: str = "host",
 ) -> DemoResult:
     """Run the demo.
 
@@ -111,6 +121,8 @@ def run(
         Of the compiler, 0 to 3.
     memory, sink
         As `open_device` takes them.
+    execute : "host" or "fabric"
+        What pools the rows. With "fabric" the host does so first, for comparison.
 
     Returns
     -------
@@ -120,35 +132,27 @@ def run(
     Raises
     ------
     ValueError
-        There is no memory or sink of that name.
+        There is no memory or sink of that name, or nothing that executes.
     ToolError
         The data can't be downloaded, or the model can't be built.
     DeviceError
         The access unit stopped on a fault, or lost a lookup.
     """
+    if execute not in ("host", "fabric"):
+        raise ValueError(f"execute must be 'host' or 'fabric', not {execute!r}")
     config = AcceleratorConfig.preset("default")
-    watcher("opening the simulated access unit (its model is built once on a machine)")
-    with ember_hw.open_device(
-        "verilator", config=config, memory=memory, sink=sink, progress=watcher.detail
-    ) as device:
-        watcher("reading MovieLens-100K")
-        bags = movielens.load()
-        table = make_table(seed)
-        bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
-        inputs = (torch.from_numpy(bags.indices), torch.from_numpy(bags.offsets))
-
-        watcher("compiling the EmbeddingBag")
-        program = ember_hw.compile(bag, inputs, opt_level=opt_level, config=config)
-        program = replace(program, seed=seed)
-
-        watcher(f"running {len(bags.indices):,} lookups")
-        pooled = np.asarray(device.run(program, inputs, progress=watcher.reached))
-        report = device.report
-    assert (pooled.shape, pooled.dtype) == ((movielens.USERS, EMBEDDING_DIM), np.float32)
+    passes: list[_Pass] = []
+    for reduces in (False, True) if execute == "fabric" else (False,):
+        if reduces:
+            config = config.with_changes(name="default with a reduce unit", execute="reduce")
+        passes.append(_run_once(watcher, config, seed, opt_level, memory, sink))
+    host, last = passes[0], passes[-1]
+    bags, table, bag, inputs, program, pooled, report = last
 
     watcher("checking every pooled row")
     request = normalise_request(bags.indices, bags.offsets, num_embeddings=movielens.NUM_EMBEDDINGS)
-    mismatches = count_mismatches(pooled, exact(table, request))
+    expected = exact(table, request)
+    mismatches = sum(count_mismatches(one.pooled, expected) for one in passes)
     with torch.no_grad():
         second_opinion = bag(*inputs).numpy()
     torch_mismatches, torch_max_error = compare_with_torch(pooled, second_opinion, table, request)
@@ -167,7 +171,47 @@ def run(
             "tokens": config.token_entries,
         },
         report=report,
+        host_report=host.report if execute == "fabric" else None,
     )
+
+
+class _Pass(NamedTuple):
+    """One run of the bags."""
+
+    bags: movielens.Bags
+    table: NDArray[np.float32]
+    module: torch.nn.EmbeddingBag
+    inputs: tuple[torch.Tensor, torch.Tensor]
+    program: Program
+    pooled: NDArray[np.float32]
+    report: Report
+
+
+def _run_once(
+    watcher: Watcher, config: AcceleratorConfig, seed: int, opt_level: int, memory: Any, sink: Any
+) -> _Pass:
+    """Compile the bags for a unit and run them on it."""
+    unit = "access unit" if config.execute == "queues" else "access unit with a reduce unit"
+    watcher(f"opening the simulated {unit} (its model is built once on a machine)")
+    with ember_hw.open_device(
+        "verilator", config=config, memory=memory, sink=sink, progress=watcher.detail
+    ) as device:
+        watcher("reading MovieLens-100K")
+        bags = movielens.load()
+        table = make_table(seed)
+        bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
+        inputs = (torch.from_numpy(bags.indices), torch.from_numpy(bags.offsets))
+
+        watcher("compiling the EmbeddingBag")
+        chosen: dict[str, Any] = {"execute": "fabric"} if config.execute == "reduce" else {}
+        program = ember_hw.compile(bag, inputs, opt_level=opt_level, config=config, **chosen)
+        program = replace(program, seed=seed)
+
+        watcher(f"running {len(bags.indices):,} lookups")
+        pooled = np.asarray(device.run(program, inputs, progress=watcher.reached))
+        report = device.report
+    assert (pooled.shape, pooled.dtype) == ((movielens.USERS, EMBEDDING_DIM), np.float32)
+    return _Pass(bags, table, bag, inputs, program, pooled, report)
 
 
 def make_table(seed: int) -> NDArray[np.float32]:
@@ -212,7 +256,19 @@ def describe(result: DemoResult) -> str:
         f"largest difference {result.torch_max_error:.2e}",
         "verdict": "right (simulated)" if result.is_right else "WRONG",
     }
+    if result.host_report is not None:
+        checks |= _both_ways(result.host_report, result.report)
     before, after = (
         "\n".join(f"{name:<24}{value}" for name, value in part.items()) for part in (lines, checks)
     )
     return f"{before}\n{result.report}\n{after}"
+
+
+def _both_ways(host: Report, fabric: Report) -> dict[str, str]:
+    """Return what left the chip, and how long it took, with the host and with the reduce unit."""
+    lines = {
+        f"{name} pools": f"{report.leaving_bytes:,} bytes leave in {report.cycles:,} cycles"
+        for name, report in (("host", host), ("fabric", fabric))
+    }
+    fewer = (host.leaving_bytes or 0) / max(fabric.leaving_bytes or 0, 1)
+    return {**lines, "bytes that leave": f"{fewer:.1f} times fewer with the fabric"}

@@ -82,10 +82,13 @@ def test_verdict_of_the_demo_is_the_exit_code(
         return a_result(report=a_report(seed=options["seed"]))
 
     monkeypatch.setattr(demo_run, "run", run)
-    choices = ("-O", 2, "--latency", 30, "--sink", "core-like")
+    choices = ("-O", 2, "--latency", 30, "--sink", "core-like", "--execute", "fabric")
     assert ember_hw("demo", "--seed", 4, *choices, "--plot", picture, "--json") == 0
     memory = IdealMemory(latency_cycles=30)
-    assert asked == {"seed": 4, "opt_level": 2, "memory": memory, "sink": "core-like"}
+    assert asked == {
+        **{"seed": 4, "opt_level": 2, "memory": memory, "sink": "core-like"},
+        "execute": "fabric",
+    }
     shown = capsys.readouterr()
     assert json.loads(shown.out)["seed"] == 4
     assert "drawing" in shown.err

@@ -125,6 +125,40 @@ def test_wrong_rows_of_the_device_are_counted(monkeypatch: pytest.MonkeyPatch) -
     assert notes.last == (100_000, 100_000, 413_000)
 
 
+def test_fabric_runs_beside_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def compile_(*_: object, opt_level: int, config: AcceleratorConfig, **how: str) -> Program:
+        asked.append((config.execute, how.get("execute", "auto")))
+        program = bag_program(run.make_table(3), opt_level, config=config)
+        return replace(program, ir={})
+
+    monkeypatch.setattr(ember_hw, "compile", compile_, raising=False)
+    monkeypatch.setattr(ember_hw, "open_device", lambda *_, **__: WrongDevice(), raising=False)
+    result = run.run(Notes(), seed=3, execute="fabric")
+    assert asked == [("queues", "auto"), ("reduce", "fabric")]
+    assert result.mismatches == 2 * 2, "of both"
+    assert result.to_dict()["host"]["cycles"] == 413_000
+
+
+def test_unknown_way_to_execute_is_refused() -> None:
+    with pytest.raises(ValueError, match="execute") as caught:
+        run.run(Notes(), execute="chip")
+    assert str(caught.value) == "execute must be 'host' or 'fabric', not 'chip'"
+
+
+def test_description_shows_both_ways() -> None:
+    host = a_report(leaving_bytes=25_600_000)
+    fabric = a_report(leaving_bytes=241_408, results=943, cycles=413_020)
+    text = run.describe(a_result(report=fabric, host_report=host))
+    assert text.endswith(
+        "verdict                 right (simulated)\n"
+        "host pools              25,600,000 bytes leave in 413,000 cycles\n"
+        "fabric pools            241,408 bytes leave in 413,020 cycles\n"
+        "bytes that leave        106.0 times fewer with the fabric"
+    )
+
+
 def test_unknown_sink_is_refused_before_anything_runs() -> None:
     notes = Notes()
     with pytest.raises(ValueError, match=r"^sink must be one of ideal, core-like, not 'core'$"):
