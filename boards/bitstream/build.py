@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import ember_hw.isa
-from ember_hw.boards.bitstream.fit import Usage, check_fit, count_resources
+from ember_hw.boards.bitstream.fit import (
+    Usage,
+    check_fit,
+    count_resources,
+    routed_resources,
+)
 from ember_hw.boards.bitstream.target import BoardTarget
 from ember_hw.boards.bitstream.timing import check_timing, read_clocks
 from ember_hw.boards.bitstream.tools import find_tool, run_tool, tool_version
@@ -131,7 +136,7 @@ def build(
         usage = count_resources(
             json.loads((netlist / f"{TOP}.json").read_text()), TOP, target.device
         )
-        check_fit(usage, config, target.device, memory=target.memories[memory].kind)
+        check_fit(usage, config, target.device, memory=description.memory)
         watcher.detail(", ".join(f"{one.used:,} {name}" for name, one in usage.items()))
     with step("route", "place and route (nextpnr)"):
         key = _key(netlist.name, tools.versions["nextpnr"], *target.device.nextpnr, str(seed))
@@ -139,7 +144,9 @@ def build(
             base / f"route-{key}",
             lambda draft: tools.route(draft, sources, netlist, target, seed, watcher.detail),
         )
-    clocks = read_clocks(json.loads((routed / "report.json").read_text()), target.clock_mhz)
+    route_report = json.loads((routed / "report.json").read_text())
+    usage = routed_resources(route_report, target.device)
+    clocks = read_clocks(route_report, target.clock_mhz)
     report = {
         "schema": SCHEMA,
         "board": target.name,
@@ -165,6 +172,7 @@ def build(
     output.mkdir(parents=True, exist_ok=True)
     (output / BITSTREAM_NAME).unlink(missing_ok=True)
     try:
+        check_fit(usage, config, target.device, memory=description.memory)
         check_timing(clocks, seed)
         with step("pack", "bitstream (ecppack)"):
             packed = build_once(

@@ -26,6 +26,9 @@ _CELLS = {
     "MULT18X18D": {"DSP": 1},
 }
 
+#: What nextpnr calls them.
+_NEXTPNR = {"LUT": "TRELLIS_COMB", "FF": "TRELLIS_FF", "EBR": "DP16KD", "DSP": "MULT18X18D"}
+
 #: By resource: parameters that take much of it, the most first; each with the least value that is
 #: of use. The area suite measured them.
 _TAKES = {
@@ -71,7 +74,7 @@ class Usage:
 
 
 def count_resources(netlist: Mapping[str, Any], top: str, device: Device) -> dict[str, Usage]:
-    """Return what a flat netlist takes of a device.
+    """Return what a flat netlist takes of a device; nextpnr adds to it where carry chains end.
 
     Parameters
     ----------
@@ -85,6 +88,22 @@ def count_resources(netlist: Mapping[str, Any], top: str, device: Device) -> dic
     for cell in netlist["modules"][top]["cells"].values():
         used.update(_CELLS.get(cell["type"], {}))
     return {name: Usage(used[name], have) for name, have in device.capacity.items()}
+
+
+def routed_resources(report: Mapping[str, Any], device: Device) -> dict[str, Usage]:
+    """Return what a routed design takes of a device: cells that nextpnr added are among them.
+
+    Parameters
+    ----------
+    report : mapping
+        Content of the file that nextpnr's ``--report`` writes.
+    device : Device
+    """
+    utilisation = report["utilization"]
+    return {
+        name: Usage(utilisation[_NEXTPNR[name]]["used"], have)
+        for name, have in device.capacity.items()
+    }
 
 
 def check_fit(

@@ -84,6 +84,12 @@ def fake_tools(
         {
             "fmax": {"$glbnet$clk": {"achieved": fmax_mhz, "constraint": 50}},
             "critical_paths": [{**clock, "path": path}],
+            "utilization": {
+                "TRELLIS_COMB": {"used": luts + 4},
+                "TRELLIS_FF": {"used": 1},
+                "DP16KD": {"used": 0},
+                "MULT18X18D": {"used": 0},
+            },
         }
     )
     (folder / "netlist").write_text(netlist)

@@ -46,7 +46,7 @@ def test_build_writes_bitstream_and_report(folder: Path, monkeypatch) -> None:
         "gateware_id": f"{gateware_id_of(TARGET, config, 'none', 3, versions):08x}",
         "seed": 3,
         "resources": {
-            "LUT": {"used": 100, "available": 24_288, "share": 0.0041},
+            "LUT": {"used": 104, "available": 24_288, "share": 0.0043},
             "FF": {"used": 1, "available": 24_288, "share": 0.0},
             "EBR": {"used": 0, "available": 56, "share": 0.0},
             "DSP": {"used": 0, "available": 28, "share": 0.0},
@@ -114,6 +114,16 @@ def test_too_large_a_design_stops_before_place_and_route(folder: Path, monkeypat
     with pytest.raises(ToolError, match=message):
         build(TARGET, folder / "out", watcher=Watched())
     assert calls(folder) == [1, 0, 0]
+
+
+def test_cells_that_the_router_adds_count(folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr(build_module, "find_tool", fake_tools(folder, luts=14_570))
+    message = r"LUT must be at most 14,572 of 24,288 \(60 %\), not 14,574 \(60 %\); "
+    with pytest.raises(ToolError, match=message):
+        build(TARGET, folder / "out", watcher=Watched())
+    assert calls(folder) == [1, 1, 0]
+    report = json.loads((folder / "out" / "report.json").read_text())
+    assert report["resources"]["LUT"]["used"] == 14_574
 
 
 def test_error_of_a_tool_is_shown(folder: Path, monkeypatch) -> None:
