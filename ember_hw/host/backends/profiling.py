@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,23 +19,27 @@ from ember_hw.sim.options import Memory
 MOST_READS = 1 << 20
 
 
-def take_sample(model: VerilatorModel, memory: Memory, config: AcceleratorConfig) -> LaunchSample:
+def take_sample(
+    model: VerilatorModel, memory: Memory, requests_before: Sequence[int]
+) -> LaunchSample:
     """Return what a model saw since its profile was cleared and its reads recorded.
 
     Parameters
     ----------
     model : VerilatorModel
-        Its counters were cleared with the profile: they tell whether all reads were kept.
+        It records reads.
     memory : memory model
         That of each of its ports.
-    config : AcceleratorConfig
-        The access unit.
+    requests_before : sequence of int
+        What each port had been asked when its profile was cleared: so one knows whether all reads
+        were kept.
     """
     seen = model.profile()
     ports = [model.reads(number) for number in range(len(model.shape.channels))]
     asked = [model.channel_counters(number).read_requests for number in range(len(ports))]
     reads: NDArray[Any] | None = None
-    if [len(port) for port in ports] == asked:
+    kept = [before + len(port) for before, port in zip(requests_before, ports, strict=True)]
+    if kept == asked:
         reads = np.concatenate(ports)
         reads = reads[np.argsort(reads["cycle"], kind="stable")]
 

@@ -22,6 +22,7 @@ from ember_hw.host.backends.requests import (
     request_accesses,
 )
 from ember_hw.host.backends.verilog import cached_verilog, model_shape
+from ember_hw.host.backends.waveforms import write_companions
 from ember_hw.host.execution import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.profile import LaunchSample
@@ -68,7 +69,7 @@ class Backend:
         Keep all read bursts of each launch for `reads`, not only the first million of each port.
     trace : Trace, optional
         Window of each launch to write; the file holds the latest launch, also one that failed. The
-        model is built with tracing, which makes it slower.
+        model is built with tracing, which makes it slower. `waveforms` says what lies beside it.
     progress : callable, optional
         Told what a cold build does next.
 
@@ -107,16 +108,20 @@ class Backend:
         self._trace = trace
         if trace is not None:
             _check_writable(trace.path)  # now, not after a build of minutes
+        text = cached_verilog(config, progress)
         self._library = build_model(
-            cached_verilog(config, progress),
+            text,
             model_shape(config),
             optimise=optimise,
             trace="" if trace is None else trace.format,
             progress=progress,
         )
+        if trace is not None:
+            write_companions(trace, text, config)
         self._model: VerilatorModel | None = None
         self._words: list[int | None] = []
         self._arguments: list[int] = []
+        self._requests_before: list[int] = []
         self._open_model()
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
@@ -163,8 +168,9 @@ class Backend:
             self._write_microcode(model, launch.microcode.encode())
             completed = read_completed(model.read_register)
             self._open_trace(model)
-            model.clear_counters()
             model.clear_profile()
+            channels = range(len(model.shape.channels))
+            self._requests_before = [model.channel_counters(n).read_requests for n in channels]
             model.record_reads(most=self._most_reads)
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
@@ -192,6 +198,7 @@ class Backend:
                     is_starting = False
                 events, scalars = unpack_bundles(result.bundles, self.config)
                 yield Chunk(events, scalars, result.row_beats, result.row_last, result.row_cycles)
+            self._check_traced(model)
         except SimulationError:
             # A model that failed is of no further use; the next launch opens another.
             self.close()
@@ -227,7 +234,7 @@ class Backend:
 
     def sample(self) -> LaunchSample:
         """Return what the model saw of the latest launch; see `ember_hw.host.device.Backend`."""
-        return take_sample(self._open_model(), self._memory, self.config)
+        return take_sample(self._open_model(), self._memory, self._requests_before)
 
     def reads(self, channel: int = 0) -> NDArray[Any]:
         """Return the latest launch's read bursts of one port; see `record_reads`.
@@ -260,6 +267,16 @@ class Backend:
             model.open_trace(
                 trace.path, first=now + trace.first, end=now + trace.end, by_rows=by_rows
             )
+
+    def _check_traced(self, model: VerilatorModel) -> None:
+        """Refuse a trace whose window holds nothing of the launch."""
+        if self._trace is None or model.traced_cycles:
+            return
+        raise DeviceError(
+            f"trace must begin within the launch, which took {self.cycles} cycles and asked for "
+            f"{self.facts()['rows']} rows, not with {self._trace.by.removesuffix('s')} "
+            f"{self._trace.first}"
+        )
 
     def _reset(self, model: VerilatorModel) -> None:
         """Reset the unit and await that it is idle; it then holds no microcode."""

@@ -187,6 +187,7 @@ def test_trace_is_a_window_from_the_start_of_each_launch(
     monkeypatch.setattr(verilator, "build_model", build)
     monkeypatch.setattr(VerilatorModel, "open_trace", open_trace)
     monkeypatch.setattr(VerilatorModel, "close_trace", close_trace)
+    monkeypatch.setattr(VerilatorModel, "traced_cycles", 30)
     for trace in (
         Trace(path=tmp_path / "run.vcd", first=20, end=50),
         Trace(path=tmp_path / "run.fst", first=20, end=50, by="lookups"),
