@@ -52,11 +52,11 @@ def read_clocks(report: Mapping[str, Any], target_mhz: Mapping[str, float]) -> d
     domains = {clock_net(domain): domain for domain in target_mhz}
     clocks: dict[str, Clock] = {}
     for net, found in report["fmax"].items():
-        name = net.removeprefix(_GLOBAL)
-        name = domains.get(name, name)
+        bare = str(net).removeprefix(_GLOBAL)
+        name = domains.get(bare, bare)
         clocks[name] = Clock(
             fmax_mhz=round(found["achieved"], 2),
-            target_mhz=target_mhz.get(name, found["constraint"]),
+            target_mhz=target_mhz[name] if name in target_mhz else found["constraint"],
             critical_path=_critical_path(report["critical_paths"], net),
         )
     first = next(iter(target_mhz))
