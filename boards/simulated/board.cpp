@@ -1,12 +1,16 @@
 // The host's end of a simulated board: bytes in, bytes out, over its UART or a byte a cycle.
 //
 // EMBER_UART: the top has the pins rx and tx; otherwise the streams in_* and out_*.
+// EMBER_SDRAM: it has the pins of an SDRAM, whose clock is twice the unit's.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "Vtop.h"
 #include "verilated.h"
+#ifdef EMBER_SDRAM
+#include "sdram_chip.hpp"
+#endif
 
 namespace {
 
@@ -41,21 +45,69 @@ struct Board {
     }
 
     void edge() {
+        fall();
+        rise();
+    }
+
+    void fall() {
         top.clk = 0;
+#ifdef EMBER_SDRAM
+        top.sdram_clk = 0;
+#endif
         top.eval();
+    }
+
+    void rise() {
         top.clk = 1;
+#ifdef EMBER_SDRAM
+        chip_edge();
+        top.sdram_clk = 1;
+        top.eval();
+        top.sdram_clk = 0;
+        top.eval();
+        chip_edge();
+        top.sdram_clk = 1;
+#endif
         top.eval();
         cycles++;
     }
+
+#ifdef EMBER_SDRAM
+    ember::SdramChip* chip = nullptr;
+
+    // The chip's clock rises amid a clock of the controller; what it shows is sampled at the end.
+    void chip_edge() {
+        ember::SdramEdge pins{};
+        pins.command = uint8_t(top.sdram_ras << 2 | top.sdram_cas << 1 | top.sdram_we);
+        pins.bank = top.sdram_ba;
+        pins.address = top.sdram_a;
+        pins.mask = top.sdram_dqm;
+        pins.driven = top.sdram_dq_enable;
+        pins.data = top.sdram_dq_out;
+        top.sdram_dq_in = chip->edge(pins);
+    }
+
+    ~Board() { delete chip; }
+#endif
 };
 
 }  // namespace
 
 extern "C" {
 
-Board* board_create(double cycles_a_bit, uint64_t seed) {
+// `limits` are those of the SDRAM's chip; without one they are not looked at.
+Board* board_create(double cycles_a_bit, uint64_t seed, const void* chip_limits) {
+#ifdef EMBER_SDRAM
+    const auto* limits = static_cast<const ember::SdramLimits*>(chip_limits);
+#else
+    (void)chip_limits;
+#endif
     auto* board = new Board(cycles_a_bit, seed);
     Vtop& top = board->top;
+#ifdef EMBER_SDRAM
+    board->chip = new ember::SdramChip(*limits);
+    top.sdram_rst = 1;
+#endif
 #ifdef EMBER_UART
     top.rx = 1;
 #else
@@ -65,12 +117,25 @@ Board* board_create(double cycles_a_bit, uint64_t seed) {
     top.rst = 1;
     for (int i = 0; i < 8; i++) board->edge();
     top.rst = 0;
+#ifdef EMBER_SDRAM
+    top.sdram_rst = 0;
+#endif
     return board;
 }
 
 void board_destroy(Board* board) { delete board; }
 
 uint64_t board_cycles(Board* board) { return board->cycles; }
+
+// Limits of the SDRAM's chip that were broken.
+uint64_t board_violations(Board* board) {
+#ifdef EMBER_SDRAM
+    return board->chip->violation_count;
+#else
+    (void)board;
+    return 0;
+#endif
+}
 
 uint64_t board_framing_errors(Board* board) { return board->framing_errors; }
 
@@ -124,13 +189,10 @@ size_t board_run(Board* board, uint64_t cycles, const uint8_t* in, size_t in_cou
             top.in_data = in[sent++];
         }
         top.out_ready = !board->stalls(board->stall_out);
-        top.clk = 0;
-        top.eval();
+        board->fall();
         const bool takes = top.in_valid && top.in_ready;
         if (top.out_valid && top.out_ready) out[got++] = top.out_data;
-        top.clk = 1;
-        top.eval();
-        board->cycles++;
+        board->rise();
         if (takes) top.in_valid = 0;
 #endif
         if (got > before && out[got - 1] == stop) break;

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 
 from ember_hw.boards.description import BoardDescription
+from ember_hw.boards.sdram.chip import CHIPS
 from ember_hw.boards.simulated.model import BoardModel
 from ember_hw.boards.simulated.terminal import SimulatedTerminal
 from ember_hw.config import AcceleratorConfig
@@ -18,6 +19,7 @@ BAUD = 12_500_000
 #: Where the host places tables from, and as much as a MovieLens table with its requests takes.
 MEMORY_BASE = 1 << 20
 MEMORY_BYTES = 1 << 20
+_MEMORIES = {"block RAM": (MEMORY_BASE, MEMORY_BYTES), "SDRAM": (0, CHIPS["ulx3s"].size_bytes)}
 #: Its access unit: every block, on the bus of a board, but little of each, as its model takes a
 #: minute to compile.
 CONFIG = AcceleratorConfig(
@@ -40,17 +42,35 @@ TIMEOUT_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
 
 
-def simulated_description(config: AcceleratorConfig | None = None) -> BoardDescription:
-    """Return the description of the simulated board, with another access unit if one is given."""
+def simulated_description(
+    config: AcceleratorConfig | None = None, *, memory: str = "block RAM"
+) -> BoardDescription:
+    """Return the description of the simulated board.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig, optional
+        Of its access unit, if that is to be another.
+    memory : str
+        "block RAM", or "SDRAM": the controller and chip of a ULX3S.
+
+    Raises
+    ------
+    ValueError
+        There is no such memory.
+    """
+    if memory not in _MEMORIES:
+        raise ValueError(f"memory must be one of {', '.join(_MEMORIES)}, not {memory!r}")
     chosen = CONFIG if config is None else config
+    base, num_bytes = _MEMORIES[memory]
     return BoardDescription(
         board=BOARD,
         config=chosen,
-        gateware_id=zlib.crc32(f"{BOARD} {chosen.hash():#x}".encode()),
+        gateware_id=zlib.crc32(f"{BOARD} {memory} {chosen.hash():#x}".encode()),
         clock_hz=CLOCK_HZ,
-        memory_base=MEMORY_BASE,
-        memory_bytes=MEMORY_BYTES,
-        memory="block RAM",
+        memory_base=base,
+        memory_bytes=num_bytes,
+        memory=memory,
         proof="simulated",
     )
 
@@ -58,9 +78,11 @@ def simulated_description(config: AcceleratorConfig | None = None) -> BoardDescr
 def start_simulated_board(
     config: AcceleratorConfig | None = None,
     *,
+    memory: str = "block RAM",
     baud: int = BAUD,
     progress: Callable[[str], None] | None = None,
 ) -> SimulatedTerminal:
     """Return a simulated board that waits at its port; it is compiled once on a machine."""
-    model = BoardModel(simulated_description(config), baud=baud, progress=progress)
+    description = simulated_description(config, memory=memory)
+    model = BoardModel(description, baud=baud, progress=progress)
     return SimulatedTerminal(model)

@@ -13,11 +13,13 @@ from typing import Any, Literal, Self
 
 import ember_hw.boards
 import ember_hw.boards.links
+import ember_hw.boards.sdram
 import ember_hw.isa
 import ember_hw.rtl
 from ember_hw import config, registers
 from ember_hw.boards.description import BoardDescription
 from ember_hw.boards.links.frame import FLAG
+from ember_hw.boards.sdram.model import SOURCES, Limits
 from ember_hw.sim.cache import build_once, cache_folder
 from ember_hw.sim.verilated import verilated
 
@@ -66,7 +68,9 @@ class BoardModel:
         self.baud = baud
         self._library = _library(description, top, baud, progress or (lambda _: None))
         cycles_a_bit = 1.0 if baud is None else description.clock_hz / baud
-        self._handle: int | None = self._library.board_create(cycles_a_bit, seed)
+        self._handle: int | None = self._library.board_create(
+            cycles_a_bit, seed, _chip_limits(description)
+        )
         self._out = ctypes.create_string_buffer(_OUT_BYTES)
 
     def __enter__(self) -> Self:
@@ -89,6 +93,11 @@ class BoardModel:
     def framing_errors(self) -> int:
         """Bytes from the board whose stop bit was low."""
         return int(self._library.board_framing_errors(self._open()))
+
+    @property
+    def memory_violations(self) -> int:
+        """Limits of the SDRAM's chip that the controller broke; 0 where memory is block RAM."""
+        return int(self._library.board_violations(self._open()))
 
     def stall(self, into: float, out: float) -> None:
         """Give the host no byte, or let it take none, in so many of all cycles, by chance.
@@ -159,11 +168,16 @@ def _library(
     harness = _HARNESS.read_text()
     if baud is not None:
         harness = f"#define EMBER_UART\n{harness}"
-    library = verilated("boards", (folder / _TEXT_NAME).read_text(), harness, optimise="-O1")
+    headers: dict[str, str] = {}
+    if _has_chip(description, top):
+        harness = f"#define EMBER_SDRAM\n{harness}"
+        headers["sdram_chip.hpp"] = (SOURCES / "sdram_chip.hpp").read_text()
+    text = (folder / _TEXT_NAME).read_text()
+    library = verilated("boards", text, harness, optimise="-O1", headers=headers)
     library.board_create.restype = c_void_p
-    library.board_create.argtypes = (c_double, c_uint64)
+    library.board_create.argtypes = (c_double, c_uint64, c_void_p)
     library.board_destroy.argtypes = (c_void_p,)
-    for name in ("board_cycles", "board_framing_errors"):
+    for name in ("board_cycles", "board_framing_errors", "board_violations"):
         getattr(library, name).restype = c_uint64
         getattr(library, name).argtypes = (c_void_p,)
     library.board_stall.argtypes = (c_void_p, c_uint, c_uint)
@@ -181,9 +195,20 @@ def _library(
     return library
 
 
+def _has_chip(description: BoardDescription, top: str) -> bool:
+    return top == "board" and description.memory == "SDRAM"
+
+
+def _chip_limits(description: BoardDescription) -> Any:
+    from ember_hw.boards.simulated.top import CHIP, SDRAM_CLOCKS_A_CYCLE
+
+    clocks = CHIP.clocks(SDRAM_CLOCKS_A_CYCLE * description.clock_hz / 1e6)
+    return byref(Limits.of(CHIP, clocks))
+
+
 def _sources() -> Iterable[Path]:
     """Return every file that the top's Verilog depends on."""
-    for package in (ember_hw.rtl, ember_hw.isa, ember_hw.boards.links):
+    for package in (ember_hw.rtl, ember_hw.isa, ember_hw.boards.links, ember_hw.boards.sdram):
         for folder in package.__path__:
             yield from (p for p in Path(folder).rglob("*.py") if "tests" not in p.parts)
     yield from (Path(module.__file__ or "") for module in (config, registers))

@@ -13,7 +13,7 @@ from ember_hw.boards.simulated.model import BoardModel
 #: Cycles between two looks at the terminal.
 _SLICE_CYCLES = 20_000
 #: Cycles without a byte either way after which the board's time stands still until one comes.
-_QUIET_CYCLES = 4_000_000
+_QUIET_CYCLES = 50_000
 _READ_BYTES = 1 << 16
 
 

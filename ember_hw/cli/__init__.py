@@ -5,7 +5,17 @@ Results go to standard output, progress and errors to standard error. The order 
 is that of the commands in `--help`.
 """
 
-from ember_hw.cli import first_steps, programs, report, hardware, bench  # isort: skip
+from ember_hw.cli import first_steps, programs, report, hardware, boards, bench  # isort: skip
 from ember_hw.cli.application import app, main, sentence
 
-__all__ = ["app", "bench", "first_steps", "hardware", "main", "programs", "report", "sentence"]
+__all__ = [
+    "app",
+    "bench",
+    "boards",
+    "first_steps",
+    "hardware",
+    "main",
+    "programs",
+    "report",
+    "sentence",
+]

@@ -156,7 +156,7 @@ class Backend:
             check_ended(board.read_register, requests=1, completed_before=completed)
             has_ended = True
         except LinkError:
-            self._forget()
+            self.disconnect()
             raise
         finally:
             if self._board is not None and not has_ended:
@@ -173,9 +173,15 @@ class Backend:
 
     def close(self) -> None:
         """Close the link, and end a simulated board."""
-        self._forget()
+        self.disconnect()
         if self._terminal is not None:
             self._terminal.close()
+
+    def disconnect(self) -> None:
+        """Close the link; the next launch opens it anew."""
+        if self._board is not None:
+            self._board.close()
+        self._board = None
 
     def _open(self) -> Board:
         """Return the board; find and connect it first if it isn't."""
@@ -193,34 +199,11 @@ class Backend:
             self._progress("looking for boards")
             board = open_board(choose(list(find_boards()), self._name, self._serial))
         self._board = board
-        self._check_identity(board)
+        check_identity(board)
         self._come_to_rest(board)
         ticks = int(_WATCHDOG_SECONDS * board.description.clock_hz)
         board.write_registers(WATCHDOG.address, [min(ticks, (1 << 32) - 1)])
         return board
-
-    def _forget(self) -> None:
-        """Let go of a link that broke, or is no longer wanted."""
-        if self._board is not None:
-            self._board.close()
-        self._board = None
-
-    def _check_identity(self, board: Board) -> None:
-        description = board.description
-        if description.isa_version != ISA_VERSION:
-            raise DeviceError(
-                f"ISA version of board {description.board!r} must be {ISA_VERSION}, "
-                f"not {description.isa_version}; build its gateware with this ember_hw"
-            )
-        expected = [MAGIC_VALUE, ISA_VERSION, description.config.hash()]
-        registers = (MAGIC, ISA_VERSION_REGISTER, CONFIG_HASH)
-        found = board.read_registers(MAGIC.address, len(registers))
-        for register, wanted, value in zip(registers, expected, found, strict=True):
-            if value != wanted:
-                raise DeviceError(
-                    f"register {register.name} of board {description.board!r} must be "
-                    f"{wanted:#x}, as its description says, not {value:#x}"
-                )
 
     def _check_config(self, board: Board, config: AcceleratorConfig | None) -> None:
         found = board.description.config
@@ -246,7 +229,7 @@ class Backend:
                         pass
                     return
         except LinkError:
-            self._forget()
+            self.disconnect()
             raise
         raise DeviceError(
             f"state of board {board.description.board!r} must be at rest after an abort, not "
@@ -317,6 +300,31 @@ class Backend:
                 has_ended = True
         if not parser.is_between_beats:
             raise LinkError("queues must end with a whole beat, and ended within one")
+
+
+def check_identity(board: Board) -> None:
+    """Refuse a board of another ISA, or whose registers aren't those that its description names.
+
+    Raises
+    ------
+    DeviceError
+        See above.
+    """
+    description = board.description
+    if description.isa_version != ISA_VERSION:
+        raise DeviceError(
+            f"ISA version of board {description.board!r} must be {ISA_VERSION}, "
+            f"not {description.isa_version}; build its gateware with this ember_hw"
+        )
+    expected = [MAGIC_VALUE, ISA_VERSION, description.config.hash()]
+    registers = (MAGIC, ISA_VERSION_REGISTER, CONFIG_HASH)
+    found = board.read_registers(MAGIC.address, len(registers))
+    for register, wanted, value in zip(registers, expected, found, strict=True):
+        if value != wanted:
+            raise DeviceError(
+                f"register {register.name} of board {description.board!r} must be "
+                f"{wanted:#x}, as its description says, not {value:#x}"
+            )
 
 
 def _ignore(text: str) -> None:
