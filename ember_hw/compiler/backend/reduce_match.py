@@ -225,11 +225,9 @@ def _result_level(
     bounds = [
         values.terms.get(n) for n in (pooling.loop.lower, pooling.loop.upper, pooling.loop.step)
     ]
-    if None in bounds:
-        raise HostReason(f"case {case.id} has a loop over columns whose bounds are loaded")
     level = max((values.level(term) for term in (*where, *_known(bounds))), default=CODE_LEVEL)
     below = callback.level
-    if level >= below:
+    if level >= below or None in bounds:
         raise HostReason(f"case {case.id} writes to another place of {memory!r} at each row")
     if not values.are_new(where, level):
         raise HostReason(
@@ -268,8 +266,8 @@ def _check_others(
         if iteration_level(callback) > level or (callback.level > level and not is_frame):
             raise HostReason(f"case {case.id} runs between the rows of one result")
         for slot in (values.slot(s.name) for s in case.body if isinstance(s, Pop)):
-            if slot is not None and values.places.owners[slot][0] > level:
-                raise HostReason(f"case {case.id} takes {slot}, a value of the pooled loop")
+            # A loop that may have no iteration has no values at its begin and end.
+            assert slot is None or values.places.owners[slot][0] <= level, f"{slot} at {callback}"
         is_behind = callback.level == level + 1 and callback.event is Event.END
         for statement in walk(case.body):
             if not isinstance(statement, Store | Load) or statement.symbol != memory:

@@ -21,6 +21,7 @@ from ember_hw.compiler.backend.execute_code import (
     Scalar,
     SetVariable,
     Statement,
+    defines,
     walk,
 )
 from ember_hw.compiler.backend.exports import Places
@@ -69,7 +70,7 @@ class Values:
         Levels of the program's values.
     terms : dict of str to Term
         By name, of the names that have one: constants, extents, arguments, popped scalars,
-        variables, integer operations on these. No memory is read for them.
+        variables, integer operations on these, and all that the code's entry made.
     """
 
     def __init__(
@@ -86,6 +87,9 @@ class Values:
         self._updates: dict[int, list[tuple[Callback, Statement, bool]]] = {}
         self.terms: dict[str, Term] = {}
         self._add(code.entry, {}, ())
+        for statement in code.entry:
+            for name in defines(statement):
+                self.terms.setdefault(name, ("entry", name))
         pushed = {push.id: push.operands for push in program.pushes}
         for case in code.cases:
             if case.id not in self._callbacks:
