@@ -20,7 +20,10 @@ from ember_hw.compiler.program import Program
 from ember_hw.host.device import Device
 from ember_hw.host.program_cache import program_of
 
-__all__ = ["AcceleratedOperation"]
+__all__ = ["MODEL_NAME", "AcceleratedOperation"]
+
+#: Key of a graph input's metadata: the name of its parameter or buffer in the model.
+MODEL_NAME = "ember_hw_name"
 
 
 class AcceleratedOperation(torch.nn.Module):
@@ -104,21 +107,26 @@ class AcceleratedOperation(torch.nn.Module):
         self._held = dict(tables)  # nothing else gets their addresses
         nodes = {self._operation.inputs[role]: table for role, table in tables.items()}
         spec = self._spec({node: _array(table) for node, table in nodes.items()})
+        self._device.unload(self.program)
         self.program = replace(self.program, tables=spec.tables())
         self._versions = versions
 
     def _spec(self, tables: Mapping[torch.fx.Node, NDArray[Any]]) -> Any:
         """Return what the host must know; roles of one node have one table."""
         nodes = {role: self._operation.inputs[role] for role in self._weights}
-        return spec_of(
-            self._operation, {role: (node.name, tables[node]) for role, node in nodes.items()}
-        )
+        named = {role: (_name(node), tables[node]) for role, node in nodes.items()}
+        return spec_of(self._operation, named)
 
 
 def _moved(rows: torch.Tensor, output: torch.fx.Node) -> torch.Tensor:
     """Return rows on the device of torch that a node has its value on."""
     value: torch.Tensor = output.meta["val"]
     return rows.to(value.device)
+
+
+def _name(node: torch.fx.Node) -> str:
+    """Return what messages call a table: by its name in the model, where that is known."""
+    return str(node.meta.get(MODEL_NAME, node.name))
 
 
 _number = count()

@@ -16,6 +16,7 @@ Examples
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +31,15 @@ from ember_hw.compiler.frontend.tables import BagGroup, check_group, group_bags
 from ember_hw.compiler.frontend.torch_graph import describe
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import EmberError
-from ember_hw.host.accelerated import AcceleratedOperation
+from ember_hw.host.accelerated import MODEL_NAME, AcceleratedOperation
 from ember_hw.host.device import Device, open_device
 
 __all__ = ["AcceleratedOperation", "Record", "backend", "explain"]
 
 _OPTIONS = ("device", "config", "opt_level", "record")
+#: Parts of the name that Dynamo gives a graph's input, and those that hold others.
+_PARTS = re.compile(r"\['([^']+)'\]|\.(\w+)")
+_HOLDERS = ("_modules", "_parameters", "_buffers")
 #: Kinds whose tables stay from call to call, wherever they come from.
 _OWN_TABLES = ("embedding_bag", "embedding", "scores")
 
@@ -122,8 +126,14 @@ def backend(
     record = given.get("record") or Record()
     device = _device(given)
 
+    names = [_model_name(node) for node in graph_module.graph.find_nodes(op="placeholder")]
+
     def compile_forward(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
         began = time.perf_counter()
+        inputs = graph.graph.find_nodes(op="placeholder")
+        if len(inputs) == len(names):
+            for node, name in zip(inputs, names, strict=True):
+                node.meta[MODEL_NAME] = name
         compiled = _compile(graph, device, int(given.get("opt_level", 3)), record)
         record.seconds += time.perf_counter() - began
         return _boxed(compiled)
@@ -133,6 +143,23 @@ def backend(
 
     compiler: Any = aot_autograd(fw_compiler=compile_forward, bw_compiler=leave)
     return compiler(graph_module, example_inputs)
+
+
+def _model_name(node: torch.fx.Node) -> str:
+    """Return what a model calls an input of its graph: ``L['self']._modules['bag']._parameters``..
+
+    Examples
+    --------
+    >>> node = torch.fx.Graph().placeholder("l_self_bags_0_weight")
+    >>> _model_name(node)
+    'l_self_bags_0_weight'
+    """
+    source: Any = getattr(node, "_dynamo_source", None)
+    if source is None:
+        return node.name
+    parts = [first or second for first, second in _PARTS.findall(str(source.name))]
+    names = [part for part in parts if part not in _HOLDERS]
+    return ".".join(names[1:] or names) or node.name
 
 
 def _boxed(graph: torch.fx.GraphModule) -> Any:

@@ -17,6 +17,7 @@ from ember_hw.bench.fuzzing.op_models import CASES, Model
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host import torch_backend
 from ember_hw.host.device import open_device
+from ember_hw.host.program_cache import programs_built
 from ember_hw.host.torch_backend import Record, backend, explain
 
 #: Rows of three tables beside each other, and of what a part of them needs.
@@ -231,6 +232,49 @@ def test_options_are_checked(device):
     options = {"device": device, "config": AcceleratorConfig.preset("tiny")}
     with torch.no_grad(), pytest.raises(Exception, match=re.escape(text)):
         torch.compile(bag, backend=backend, options=options)(indices)
+
+
+def test_messages_name_tables_as_the_model_does(device):
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bags = nn.ModuleList([nn.EmbeddingBag(9, 4, mode="sum")])
+            self.register_buffer("rows", torch.ones(5, 4))
+
+        def forward(self, indices, others):
+            return self.bags[0](indices) + nn.functional.embedding(others, self.get_buffer("rows"))
+
+    fast = _compiled(Nested(), device, Record())
+    indices, others = torch.tensor([[1, 2]]), torch.tensor([1])
+    with torch.no_grad():
+        fast(indices, others)
+        message = "indices[0, 1] must be in [0, 9), the rows of table 'bags.0.weight', not 9"
+        with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+            fast(indices + 7, others)
+        message = "indices[0] must be in [0, 5), the rows of table 'rows', not 5"
+        with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+            fast(indices, others + 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "graphs"),
+    # Other numbers of nodes are another graph to torch; the program is the same.
+    [("bag_weighted", 1), ("embedding", 1), ("scatter_mean", 2), ("complex", 1)],
+)
+def test_op_classes_are_whole_graphs_and_one_program_whatever_the_sizes(device, name, graphs):
+    (case,) = (case for case in CASES if case.name == name)
+    model, record = Model(case.function, 4), Record()
+    options: Any = {"device": device, "record": record}
+    fast = torch.compile(model, backend=backend, options=options, fullgraph=True, dynamic=True)
+    built: list[int] = []
+    with torch.no_grad():
+        for seed, size in enumerate((7, 9, 12)):
+            arrays = case.inputs(np.random.default_rng(seed), 4, size)
+            inputs = tuple(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays)
+            torch.testing.assert_close(fast(*inputs), model(*inputs), rtol=1e-4, atol=1e-5)
+            built.append(programs_built())
+    assert built == [built[0]] * 3
+    assert (record.graphs, record.calls) == (graphs, 3)
 
 
 def test_device_by_name_is_opened_once():
