@@ -58,6 +58,11 @@ class SimulatedTerminal:
         """Clock cycles of the board so far."""
         return self._cycles
 
+    @property
+    def memory_violations(self) -> int:
+        """Limits of the SDRAM's chip that were broken; to be asked while nobody speaks."""
+        return self._model.memory_violations
+
     def close(self) -> None:
         """Pull the board: the port is gone, and with it the model. Twice is no error."""
         if self._master < 0:

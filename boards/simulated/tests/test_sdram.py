@@ -1,4 +1,4 @@
-"""The whole board with SDRAM: link, controller and chip, the access unit; the host is the real one."""
+"""The whole board with SDRAM: link, controller, chip and access unit; the host is the real one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_lookups_from_sdram_are_those_of_the_interpreter() -> None:
         backend.board.write_memory(place, last.tobytes())
         assert backend.board.read_memory(place, len(last)) == last.tobytes()
         backend.close()
-        assert terminal.memory_violations() == 0
+        assert terminal.memory_violations == 0
 
 
 def test_memories_of_the_simulated_board() -> None:
