@@ -17,16 +17,16 @@ from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.contract import entry_points
 from ember_hw.host.tests.contract.elsewhere import ELSEWHERE
 from ember_hw.host.tests.contract.results import RESULTS
-from ember_hw.host.tests.contract.rules import (
+from ember_hw.host.tests.contract.rule import (
     CLI,
     ENTRY_POINTS,
     FUNCTIONAL,
     GRAPH,
     MODULE,
-    RULES,
     RUN,
     Rule,
 )
+from ember_hw.host.tests.contract.rules import RULES
 from ember_hw.host.tests.counting import CountingBackend
 
 CALLS = {

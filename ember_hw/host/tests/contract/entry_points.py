@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from ember_hw import cli
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.host.device import Device
 from ember_hw.host.program_cache import program_of
-from ember_hw.host.tests.contract.rules import Bag, Rule
+from ember_hw.host.tests.contract.rule import Bag, Rule
 from ember_hw.host.torch_backend import Record, backend
 from ember_hw.nn import EmbeddingBag
 from ember_hw.nn.functional import embedding_bag
@@ -128,9 +129,8 @@ def _graph(bag: Bag, dtype: str, is_matrix: bool, is_weighted: bool, device: Dev
     offsets = None if is_matrix else torch.zeros(3, dtype=indices.dtype)
     weights = torch.ones(indices.shape) if is_weighted else None
     torch._dynamo.reset()
-    compiled = torch.compile(
-        model, backend=backend, options={"device": device, "record": record}, dynamic=True
-    )
+    options: Any = {"device": device, "record": record}
+    compiled = torch.compile(model, backend=backend, options=options, dynamic=True)
     with torch.no_grad():
         if bag.num_embeddings:
             compiled(indices, offsets, weights)
@@ -158,7 +158,8 @@ def command_line(rule: Rule, weight: np.ndarray, device: Device, folder: Path) -
     """Run ``ember-hw run`` and return its exit code and the file of its result."""
     program, inputs, output = (folder / name for name in ("p.ember", "inputs.npz", "out.npy"))
     _program(rule, weight, device).save(program)
-    np.savez(inputs, **rule.inputs)
+    arrays: Any = rule.inputs
+    np.savez(inputs, **arrays)
     arguments = ["run", program, "--inputs", inputs, "-b", "interpreter", "-o", output, "--verify"]
     before, sys.argv = sys.argv, ["ember-hw", *map(str, arguments)]
     try:

@@ -5,18 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ember_hw.host.tests.contract.rules import (
-    BAGS,
-    CLI,
-    LOOKUPS,
-    ROWS,
-    STARTS,
-    Array,
-    Bag,
-    Rule,
-    call,
-    ints,
-)
+from ember_hw.host.tests.contract.rule import CLI, ROWS, Array, Bag, Rule, call, ints
+from ember_hw.host.tests.contract.rules import BAGS, LOOKUPS, STARTS
 
 
 def _poison_unread(table: Array) -> None:
