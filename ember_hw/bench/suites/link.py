@@ -43,7 +43,8 @@ WORKLOADS = {
     "1 % of frames": (CHANCE, True, 512),
 }
 PULLED = "pulled mid-run"
-MOVIELENS = "MovieLens on the simulated board"
+#: Workload: memory of the simulated board.
+MOVIELENS = {"MovieLens, block RAM": "block RAM", "MovieLens, SDRAM": "SDRAM"}
 USERS = 16
 EMBEDDING_DIM, QUICK_EMBEDDING_DIM = 64, 8
 #: The slowest answer, a check of 512 bytes with four frames on the way, takes a tenth of it.
@@ -57,8 +58,9 @@ def run(job: Job) -> Iterator[Row]:
     wanted = [name for name in (*WORKLOADS, PULLED) if job.wants(name)]
     if wanted:
         yield from _on_the_probe(job, wanted)
-    if job.wants(MOVIELENS):
-        yield from _movielens(job)
+    for name, memory in MOVIELENS.items():
+        if job.wants(name) and not (job.quick and memory == "SDRAM"):
+            yield from _movielens(job, name, memory)
 
 
 def _on_the_probe(job: Job, wanted: list[str]) -> Iterator[Row]:
@@ -147,9 +149,9 @@ def _pulled(model: BoardModel, job: Job) -> Iterator[Row]:
     )
 
 
-def _movielens(job: Job) -> Iterator[Row]:
+def _movielens(job: Job, name: str, memory: str) -> Iterator[Row]:
     """Run the first users' lookups over a board's link and in the interpreter."""
-    job.watcher("link: reading MovieLens-100K, compiling the program")
+    job.watcher(f"link: {name}: reading MovieLens-100K, compiling the program")
     import torch
 
     columns = QUICK_EMBEDDING_DIM if job.quick else EMBEDDING_DIM
@@ -163,10 +165,10 @@ def _movielens(job: Job) -> Iterator[Row]:
     with ember_hw.open_device("interpreter", config=CONFIG) as device:
         wanted = np.asarray(device.run(program, (indices, offsets)))
 
-    job.watcher("link: opening the simulated board")
-    backend = Backend(None, board=BOARD, progress=job.watcher.detail)
+    job.watcher(f"link: {name}: opening the simulated board")
+    backend = Backend(None, board=BOARD, memory=memory, progress=job.watcher.detail)
     with Device(f"board:{BOARD}", backend) as device:
-        job.watcher(f"link: {indices.size:,} lookups of {4 * columns} B on the simulated board")
+        job.watcher(f"link: {name}: {indices.size:,} lookups of {4 * columns} B")
         assert backend.terminal is not None
         began, began_cycles = time.perf_counter(), backend.terminal.cycles
         before = replace(backend.board.client.counts)
@@ -190,7 +192,7 @@ def _movielens(job: Job) -> Iterator[Row]:
         "seconds": seconds,
     }
     yield Row(
-        workload=MOVIELENS,
+        workload=name,
         metric="pooled rows equal to the interpreter's",
         value=int((found == wanted).all(axis=1).sum()),
         unit="1",
@@ -200,14 +202,14 @@ def _movielens(job: Job) -> Iterator[Row]:
         bar=1.0,
     )
     yield Row(
-        workload=MOVIELENS,
+        workload=name,
         metric="bytes on the link",
         value=sent + received,
         unit="B",
         params=params,
     )
     yield Row(
-        workload=MOVIELENS,
+        workload=name,
         metric="time on the board, upload included",
         value=cycles / CLOCK_HZ,
         unit="s",

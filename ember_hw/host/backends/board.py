@@ -72,8 +72,11 @@ class Backend:
         Device file at which it is, instead of looking for it.
     baud : int
         Rate of the simulated board's UART.
-    memory, sink : optional
-        To be left out: they are the board's.
+    memory : optional
+        Of the simulated board: "block RAM", which it is if nothing is said, or "SDRAM". To be left
+        out with another board, which has its own.
+    sink : optional
+        To be left out: the host is it.
     progress : callable, optional
         Told what a long preparation does next.
 
@@ -84,7 +87,7 @@ class Backend:
     DeviceError
         Its access unit is of another config or ISA, or there are several boards.
     ValueError
-        A memory or a sink was given.
+        A sink was given, or a memory that the board can't have.
     """
 
     sink = "host, over the link"
@@ -102,16 +105,22 @@ class Backend:
         sink: Any = "ideal",
         progress: Callable[[str], None] | None = None,
     ) -> None:
+        is_simulated = board == BOARD and port is None
         for name, value in (("memory", memory), ("sink", sink)):
-            if value != "ideal":
+            if value != "ideal" and not (name == "memory" and is_simulated):
                 raise ValueError(f"{name} must be left out with a board, not {value!r}")
         self._name = board
         self._serial = serial
         self._port = port
         self._progress: Callable[[str], None] = progress or _ignore
         self._terminal: SimulatedTerminal | None = None
-        if board == BOARD and port is None:
-            self._terminal = start_simulated_board(config, baud=baud, progress=progress)
+        if is_simulated:
+            self._terminal = start_simulated_board(
+                config,
+                memory="block RAM" if memory == "ideal" else memory,
+                baud=baud,
+                progress=progress,
+            )
         self._board: Board | None = None
         self._words: list[int | None] = []
         self._arguments: list[int] = []

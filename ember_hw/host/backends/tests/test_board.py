@@ -235,7 +235,12 @@ def test_bytes_of_a_selftest_are_checked(backend: Backend, memory_bytes: int) ->
 @pytest.mark.parametrize("name", ["memory", "sink"])
 def test_memory_and_sink_are_the_boards(name: str) -> None:
     with fails(f"{name} must be left out with a board, not 'core-like'", ValueError):
-        Backend(None, board="sim", **{name: "core-like"})  # pyright: ignore[reportArgumentType]
+        Backend(None, board="ulx3s", **{name: "core-like"})  # pyright: ignore[reportArgumentType]
+
+
+def test_memory_of_the_simulated_board_is_checked() -> None:
+    with fails("memory must be one of block RAM, SDRAM, not 'core-like'", ValueError):
+        Backend(None, board="sim", memory="core-like")
 
 
 def test_a_board_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
