@@ -42,6 +42,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "port_interleave_bytes": (LINE_BYTES, 1 << 40),
     "index_port_bits": (0, 512),
     "input_queue": (0, 1),
+    "int8_lanes": (0, 4),
 }
 
 MEMORY_PROTOCOLS = ("axi4", "axi3")
@@ -110,6 +111,9 @@ class AcceleratorConfig:
     execute : str
         ``queues``: bundles and rows leave; ``reduce``: the reduce unit takes them, and the rows
         that it makes of them leave.
+    int8_lanes : int
+        Codes of int8 rows that the reduce unit takes a cycle: 1, 2 or 4, and no more than a beat
+        has fp32 numbers; 0: it takes no such rows.
     results : str
         Of the reduce unit: ``stream``: they leave over AXI4-Stream; ``memory``: they are written
         into a region of memory, through a write port of their own.
@@ -147,6 +151,7 @@ class AcceleratorConfig:
     memory_protocol: str = "axi4"
     input_queue: int = 0
     execute: str = "queues"
+    int8_lanes: int = 0
     results: str = "stream"
 
     def __post_init__(self) -> None:
@@ -187,6 +192,17 @@ class AcceleratorConfig:
             )
         if self.execute not in EXECUTES:
             raise ValueError(f"execute must be one of {', '.join(EXECUTES)}, not {self.execute!r}")
+        legal_lanes = [n for n in (0, 1, 2, 4) if 4 * n <= self.bus_bytes]
+        if self.int8_lanes not in legal_lanes:
+            raise ValueError(
+                f"int8_lanes must be one of {', '.join(map(str, legal_lanes))} "
+                f"on a {self.data_width_bits}-bit bus, not {self.int8_lanes!r}"
+            )
+        if self.int8_lanes and self.execute != "reduce":
+            raise ValueError(
+                f"int8_lanes must be 0 without a reduce unit (execute is {self.execute!r}), "
+                f"not {self.int8_lanes!r}"
+            )
         if self.results not in RESULTS:
             raise ValueError(f"results must be one of {', '.join(RESULTS)}, not {self.results!r}")
         if self.results != "stream" and self.execute != "reduce":
@@ -254,8 +270,9 @@ class AcceleratorConfig:
     def hash(self) -> int:
         """Return the 32 bits by which hardware, program file and host recognise this config.
 
-        The name is left out, and so are `execute` where it is ``queues`` and `results` where it is
-        ``stream``: programs for such hardware are older than the choice.
+        The name is left out, and so are `execute` where it is ``queues``, `results` where it is
+        ``stream`` and `int8_lanes` where there are none: programs for such hardware are older than
+        the choice.
         """
         values = asdict(self)
         del values["name"]
@@ -263,6 +280,8 @@ class AcceleratorConfig:
             del values["execute"]
         if self.results == "stream":
             del values["results"]
+        if not self.int8_lanes:
+            del values["int8_lanes"]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
         return int.from_bytes(digest[:4], "big")
 

@@ -7,7 +7,10 @@ scalar number `scalar` of the bundle, an fp32 number, if `scaled` is set. Then, 
 event of `emit_events`, the accumulator leaves as a result, and is empty. So is it when a request
 begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty one leaves as
 zeros. `copy` keeps every bit. Rows are of `format`, results fp32 and `length` bytes; a row with
-another number of columns is a fault.
+another number of columns is a fault. The numbers of bf16 and fp16 rows are widened to fp32, which
+is exact. A row of `int8`, where `config.int8_lanes` allow it, is its scale, its bias, both fp32 or
+both fp16, and one byte for each column, a code from 0 to 255: its numbers are scale * code + bias
+in fp32, each of both operations rounded.
 
 What it can express, for e from 0 to D - 1, with r a row and w a scalar of the bundle, at any event:
 
@@ -42,11 +45,12 @@ NUMBER_BYTES = 4
 
 
 class RowFormat(enum.IntEnum, shape=2):
-    """Format of a row's numbers; each is widened to fp32, which is exact."""
+    """Format of a row's numbers; INT8 has scale and bias before them, others are widened."""
 
     FP32 = 0
     BF16 = 1
     FP16 = 2
+    INT8 = 3
 
 
 class ReduceOperation(enum.IntEnum, shape=2):
@@ -55,6 +59,14 @@ class ReduceOperation(enum.IntEnum, shape=2):
     COPY = 0
     SUM = 1
     MAXIMUM = 2
+
+
+def row_bytes(length: int, format: RowFormat, half_scale: int = 0) -> int:
+    """Return the bytes of a row whose result has `length` bytes."""
+    columns = length // NUMBER_BYTES
+    if format is RowFormat.INT8:
+        return (4 if half_scale else 8) + columns
+    return length if format is RowFormat.FP32 else 2 * columns
 
 
 def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
@@ -68,6 +80,7 @@ def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
             f"bytes of a result, {NUMBER_BYTES} for each column, {ACCUMULATOR_BEATS} beats at most",
         ),
         _scalar("length_scalar", "scalar of the bundle that is the length", config),
+        Field("half_scale", 1, "scale and bias of an INT8 row are fp16, not fp32"),
     )
 
 

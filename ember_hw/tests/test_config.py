@@ -62,6 +62,7 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
     values["execute"] = draw(st.sampled_from(EXECUTES))
     if values["execute"] == "reduce":
         values["results"] = draw(st.sampled_from(RESULTS))
+        values["int8_lanes"] = draw(st.sampled_from((0, 1, 2)))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
@@ -154,6 +155,23 @@ def test_results_are_those_of_a_reduce_unit() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("data_width_bits", "lanes", "legal"), [(64, 4, "0, 1, 2"), (512, 3, "0, 1, 2, 4")]
+)
+def test_codes_fill_a_part_of_a_beat(data_width_bits: int, lanes: int, legal: str) -> None:
+    changes: dict[str, Any] = {"data_width_bits": data_width_bits, "execute": "reduce"}
+    assert message(int8_lanes=lanes, **changes) == (
+        f"int8_lanes must be one of {legal} on a {data_width_bits}-bit bus, not {lanes}"
+    )
+    assert AcceleratorConfig(int8_lanes=2, **changes).int8_lanes == 2
+
+
+def test_codes_are_those_of_a_reduce_unit() -> None:
+    assert message(int8_lanes=1) == (
+        "int8_lanes must be 0 without a reduce unit (execute is 'queues'), not 1"
+    )
+
+
 def test_bursts_of_axi3_are_short() -> None:
     assert message(memory_protocol="axi3", max_burst_beats=17) == (
         "max_burst_beats must be at most 16 with AXI3, not 17"
@@ -228,6 +246,7 @@ CHANGES: dict[str, int | str] = {
     "memory_protocol": "axi3",
     "input_queue": 1,
     "execute": "queues",
+    "int8_lanes": 4,
     "results": "memory",
 }
 

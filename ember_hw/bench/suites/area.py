@@ -1,8 +1,9 @@
 """Cells and clock frequency of the access unit on an ECP5, by yosys and nextpnr.
 
 The unit has two streams a traversal unit, two row entries, 4 exports, 2 scalars a bundle and 32-bit
-addresses. Its cells are counted without the wrapper of shift registers that stands in for pins; for
-place and route both are there. Fmax is the best of up to three seeds, each of which is told.
+addresses; some have a reduce unit, whose LUT4 are those that they take beyond the same unit without
+one. Cells are counted without the wrapper of shift registers that stands in for pins; for place and
+route both are there. Fmax is the best of up to three seeds, each of which is told.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ LEAST_MHZ = 100.0
 SEEDS = 3
 #: Most cells that one more traversal unit may take.
 STEP_BARS = {"LUT4": 3_000, "FF": 4_500}
+#: Most LUT4 that the reduce unit may take, by the bits of the memory port.
+REDUCE_BARS = {128: 5_000, 512: 16_000}
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,22 @@ class Point:
     is_step: bool = False
 
 
+def reducing(config: AcceleratorConfig, **changes: int | str) -> AcceleratorConfig:
+    """Return a unit with a reduce unit, and what is different in that."""
+    kinds = [str(value) for value in changes.values()]
+    name = ", ".join([config.name, "reduce", *kinds])
+    return config.with_changes(name=name, execute="reduce", **changes)
+
+
 POINTS = (
     Point(unit(128, 64), most_lut4=7_500, is_routed=True),
+    Point(reducing(unit(128, 64)), is_routed=True),
+    Point(reducing(unit(128, 64), results="memory")),
+    Point(reducing(unit(128, 64), int8_lanes=4)),
     Point(unit(128, 64, 3), is_step=True),
     Point(unit(128, 64, 4), is_step=True),
     Point(unit(512, 128), most_lut4=11_000, is_routed=True),
+    Point(reducing(unit(512, 128))),
     Point(unit(512, 128, 3), is_step=True),
     Point(unit(512, 128, 4), is_step=True, is_routed=True),
     Point(unit(128, 128, 4)),
@@ -73,6 +87,8 @@ POINTS = (
 def run(job: Job) -> Iterator[Row]:
     """Measure every unit that the job wants; a quick one ends with the first one's synthesis."""
     before: Counter[str] | None = None
+    # Of units without a reduce unit.
+    plain: dict[AcceleratorConfig, Counter[str]] = {}
     for point in POINTS[:1] if job.quick else POINTS:
         name = point.config.name
         # A step needs the cells of the point before it.
@@ -86,11 +102,22 @@ def run(job: Job) -> Iterator[Row]:
         facts = _facts(point.config)
         yield from cell_rows(point, cells, count(synthesis.netlist(TOP_NAME)), facts)
         yield from block_rows(name, synthesis)
-        if point.is_step and before is not None:
-            yield from step_rows(name, cells - before, facts)
-        before = cells
+        if point.config.execute == "reduce":
+            without = plain.get(_without_name(point.config))
+            if without is not None:
+                yield reduce_row(point, cells["LUT4"] - without["LUT4"], facts)
+        else:
+            plain[_without_name(point.config)] = cells
+            if point.is_step and before is not None:
+                yield from step_rows(name, cells - before, facts)
+            before = cells
         if point.is_routed and not job.quick:
             yield route_row(job, name, synthesis, facts)
+
+
+def _without_name(config: AcceleratorConfig) -> AcceleratorConfig:
+    """Return the same unit without a name and without a reduce unit."""
+    return config.with_changes(name="", execute="queues", results="stream", int8_lanes=0)
 
 
 def _facts(config: AcceleratorConfig) -> dict[str, Any]:
@@ -138,6 +165,23 @@ def step_rows(name: str, step: Counter[str], facts: dict[str, Any]) -> Iterator[
             # The bars are stated for a port of 128 bits.
             bar=1.0 if facts["data_width_bits"] == 128 else None,
         )
+
+
+def reduce_row(point: Point, lut4: int, facts: dict[str, Any]) -> Row:
+    """Return the LUT4 that a reduce unit takes; the bar is that of one with nothing to choose."""
+    most = REDUCE_BARS[point.config.data_width_bits]
+    is_plain = point.config.results == "stream" and not point.config.int8_lanes
+    return Row(
+        workload=point.config.name,
+        metric="LUT4 of the reduce unit",
+        value=lut4,
+        unit="cells",
+        params=facts,
+        reference_name="most allowed",
+        reference=most,
+        is_smaller_better=True,
+        bar=1.0 if is_plain else None,
+    )
 
 
 def block_rows(name: str, synthesis: ecp5.Synthesis, depth: int = 4) -> Iterator[Row]:

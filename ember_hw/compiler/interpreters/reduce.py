@@ -11,7 +11,13 @@ from ember_hw.compiler.interpreters.arithmetic import maximum
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
+from ember_hw.isa.reduce import (
+    ACCUMULATOR_BEATS,
+    NUMBER_BYTES,
+    ReduceOperation,
+    RowFormat,
+    row_bytes,
+)
 from ember_hw.registers import NO_UNIT, FaultCode, fault_error
 
 #: What an operation gives that has no other NaN to give.
@@ -62,7 +68,7 @@ def reduce_rows(
                 continue
             length = _length(records["reduce"], scalars, config)
             if takes_row:
-                row = _next_row(waiting, RowFormat(records["reduce"]["format"]), length)
+                row = _next_row(waiting, records["reduce"], length)
                 if step["scaled"]:
                     row = _scale(row, scalars[step["scalar"]])
                 accumulator = _combine(ReduceOperation(step["operation"]), accumulator, row)
@@ -133,20 +139,27 @@ def _length(header: Mapping[str, int], scalars: Sequence[int], config: Accelerat
     return length
 
 
-def _next_row(rows: Iterator[bytes], format: RowFormat, length: int) -> Row:
+def _next_row(rows: Iterator[bytes], header: Mapping[str, int], length: int) -> Row:
+    format, half_scale = RowFormat(header["format"]), header["half_scale"]
     row = next(rows, None)
     if row is None:
         raise DeviceError("a row must come for each bundle that takes one, but none is left")
-    expected = length if format is RowFormat.FP32 else length // 2
+    expected = row_bytes(length, format, half_scale)
     if len(row) != expected:
         raise DeviceError(f"a row must be {expected} bytes, not {len(row)}")
-    return widened(np.frombuffer(row, np.uint8), format)
+    return widened(np.frombuffer(row, np.uint8), format, half_scale)
 
 
-def widened(rows: NDArray[np.uint8], format: RowFormat) -> Row:
+def widened(rows: NDArray[np.uint8], format: RowFormat, half_scale: int = 0) -> Row:
     """Return the numbers of rows, uint8 (.., bytes), as fp32; copies keep the bits of a NaN."""
     if format is RowFormat.FP32:
         return rows.view(np.float32)
+    if format is RowFormat.INT8:
+        dtype, first = (np.float16, 4) if half_scale else (np.float32, 8)
+        # The header of a row may begin at any byte.
+        factors = np.ascontiguousarray(rows[..., :first]).view(dtype).astype(np.float32)
+        with np.errstate(all="ignore"):
+            return _computed(factors[..., :1] * rows[..., first:] + factors[..., 1:])
     small = rows.view(np.uint16)
     if format is RowFormat.BF16:
         return (small.astype(np.uint32) << 16).view(np.float32)

@@ -17,7 +17,7 @@ from ember_hw.compiler.interpreters.reduce import QUIET_NAN, widened
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.numpy_sums import accumulate_in_order
 from ember_hw.isa import Event, Microcode, ReduceOperation, RowFormat, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, row_bytes
 from ember_hw.registers import NO_UNIT, FaultCode, fault_error
 
 __all__ = ["ReduceModel"]
@@ -107,14 +107,15 @@ class ReduceModel:
     ) -> NDArray[np.float32]:
         """Return rows as numbers of fp32, (R, D)."""
         most = ACCUMULATOR_BEATS * self._config.bus_bytes
-        bytes_of_row = length if self._format is RowFormat.FP32 else length // 2
+        half_scale = self._header["half_scale"]
+        bytes_of_row = row_bytes(length, self._format, half_scale)
         if length % NUMBER_BYTES or not 0 < length <= most or (sizes != bytes_of_row).any():
             raise fault_error(FaultCode.UNEXPECTED_ROW_LENGTH, NO_UNIT)
         beats = -(-bytes_of_row // self._config.bus_bytes)
         places = firsts[:, None] + np.arange(beats)
         data = chunk.row_beats[places].reshape(len(firsts), beats * self._config.bus_bytes)
         data = data[:, :bytes_of_row]
-        return widened(np.ascontiguousarray(data), self._format)
+        return widened(np.ascontiguousarray(data), self._format, half_scale)
 
     def _reduced(
         self, chunk: Chunk, bundles: slice, rows: NDArray[np.float32], length: int

@@ -20,8 +20,8 @@ from ember_hw.rtl.execute.reduce_layouts import (
     step_layout,
 )
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
+from ember_hw.rtl.execute.row_numbers import RowNumbers
 from ember_hw.rtl.execute.row_scale import RowScale
-from ember_hw.rtl.execute.row_widen import RowWiden
 from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
@@ -37,9 +37,10 @@ class ReduceUnit(wiring.Component):
 
     `isa.reduce` says what the microcode means.
 
-    Throughput: a beat of fp32 numbers a cycle, of bf16 or fp16 half of one (see `RowWiden`),
-    without a cycle between rows or bags; the result of a bag leaves while its last row comes, and
-    an empty bag takes one cycle, though its zeros leave beat by beat.
+    Throughput: a beat of fp32 numbers a cycle, of bf16 or fp16 half of one (see `RowWiden`), of
+    int8 `config.int8_lanes` numbers, without a cycle between rows or bags; the result of a bag
+    leaves while its last row comes, and an empty bag takes one cycle, though its zeros leave beat
+    by beat.
     A row that is added to an accumulator waits until its first beat may follow that of the row
     before it: rows of less than `least_row_beats` beats take that many cycles each. A pass that is
     not scaled waits until the scaled ones before it have left the pipelines. A scaled beat with
@@ -116,11 +117,11 @@ class ReduceUnit(wiring.Component):
         m.submodules.results = results = ReservedFifo(
             shape=result_layout(config), credits=_RESULT_CREDITS
         )
-        m.submodules.widen = widen = RowWiden(config=config)
+        m.submodules.numbers = numbers = RowNumbers(config=config)
         wiring.connect(m, wiring.flipped(self.bundle), sequencer.bundle)
-        wiring.connect(m, wiring.flipped(self.row), widen.i)
+        wiring.connect(m, wiring.flipped(self.row), numbers.i)
         self._repeat(m, results.o)
-        m.d.comb += [sequencer.header.eq(self.header), widen.format.eq(self.header.format)]
+        m.d.comb += [sequencer.header.eq(self.header), numbers.header.eq(self.header)]
         for outer, inner in zip(self.steps, sequencer.steps, strict=True):
             m.d.comb += inner.eq(outer)
         for outer, inner in zip(self.row_events, sequencer.row_events, strict=True):
@@ -137,14 +138,14 @@ class ReduceUnit(wiring.Component):
             is_last.eq(number == current.beats),
             takes.eq(
                 running
-                & (widen.o.valid | ~current.takes_row)
+                & (numbers.o.valid | ~current.takes_row)
                 & (results.room | ~current.emits)
                 & (settled | ~current.joins)
                 & scale.room
                 & ~overtakes
                 & ~halts
             ),
-            widen.o.ready.eq(takes & current.takes_row),
+            numbers.o.ready.eq(takes & current.takes_row),
             sequencer.todo.ready.eq(takes & is_last),
             results.take.eq(takes & current.emits),
             overtakes.eq(was_scaled & ~current.scaled & (scale.busy | accumulate.busy)),
@@ -158,7 +159,7 @@ class ReduceUnit(wiring.Component):
 
         # Rows of another length.
         is_misfit = Signal()
-        row = widen.o.payload
+        row = numbers.o.payload
         row_differs = (row.last != is_last) | (is_last & (row.bytes != current.bytes))
         m.d.comb += is_misfit.eq(takes & (sequencer.misfit | (current.takes_row & row_differs)))
         m.d.sync += self.fault.valid.eq(is_misfit)
@@ -231,7 +232,8 @@ class ReduceUnit(wiring.Component):
         limit = ACCUMULATOR_BEATS * config.bus_bytes
         is_length = (length != 0) & (length % NUMBER_BYTES == 0) & (length <= limit)
         legal = (self.header.length_source == Source.SLOT) | is_length
-        legal &= self.header.format <= RowFormat.FP16
+        if not config.int8_lanes:
+            legal &= self.header.format != RowFormat.INT8
         legal &= self.header.length_scalar < config.bundle_scalars
         for step, row_events in zip(self.steps, self.row_events, strict=True):
             legal &= step.operation <= ReduceOperation.MAXIMUM

@@ -4,7 +4,16 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from ember_hw.bench.suites.area import POINTS, cell_rows, count, step_rows
+from ember_hw.bench.presets import unit
+from ember_hw.bench.suites.area import (
+    POINTS,
+    Point,
+    cell_rows,
+    count,
+    reduce_row,
+    reducing,
+    step_rows,
+)
 
 FACTS: dict[str, Any] = {"data_width_bits": 128}
 
@@ -35,8 +44,30 @@ def test_cells_are_counted_by_their_short_names() -> None:
 
 
 def test_each_point_with_a_step_stands_behind_the_one_with_a_level_less() -> None:
-    for before, point in pairwise(POINTS):
+    units = [point for point in POINTS if point.config.execute == "queues"]
+    for before, point in pairwise(units):
         if point.is_step:
             less = point.config.traversal_units - 1
             changes = {"traversal_units": less, "name": before.config.name}
             assert before.config == point.config.with_changes(**changes)
+
+
+def test_each_reduce_unit_stands_behind_the_unit_without_it() -> None:
+    without: set[int] = set()
+    for point in POINTS:
+        if point.config.execute == "queues":
+            without.add(point.config.hash())
+        else:
+            changes = {"execute": "queues", "results": "stream", "int8_lanes": 0}
+            assert point.config.with_changes(**changes).hash() in without
+
+
+def test_reduce_unit_has_a_bar_unless_it_has_more_than_it_must() -> None:
+    plain, more = (
+        Point(reducing(unit(128, 64), **changes)) for changes in ({}, {"results": "memory"})
+    )
+    assert more.config.name == f"{unit(128, 64).name}, reduce, memory"
+    row = reduce_row(plain, 5_001, FACTS)
+    assert (row.value, row.reference, row.is_below_bar) == (5_001, 5_000, True)
+    assert reduce_row(plain, 5_000, FACTS).is_below_bar is False
+    assert reduce_row(more, 9_000, FACTS).bar is None

@@ -22,7 +22,7 @@ def _records(operation=ReduceOperation.SUM, *, scaled=0, columns=2, **header):
     records = {f"row{entry}": {"events": 0} for entry in range(CONFIG.row_entries)}
     step = {"emit_events": 0, "operation": 0, "scaled": 0, "scalar": 0}
     records |= {f"reduce{entry}": dict(step) for entry in range(CONFIG.row_entries)}
-    records["reduce"] = dict.fromkeys(("format", "length_source", "length_scalar"), 0)
+    records["reduce"] = dict.fromkeys(("format", "half_scale", "length_source", "length_scalar"), 0)
     records["reduce"] |= {"length": 4 * columns, **header}
     records["row0"]["events"] = ITERATE
     records["reduce0"] |= {"emit_events": END, "operation": operation, "scaled": scaled}
@@ -90,6 +90,22 @@ def test_rows_are_widened(format, bits):
     nan, _, least = result.view(np.uint32).tolist()
     expected = (0xFFC10000, 0x00010000) if format is RowFormat.BF16 else (0xFFC02000, 0x33800000)
     assert (nan, least) == expected
+
+
+@pytest.mark.parametrize("half_scale", [0, 1])
+def test_codes_are_scaled_then_biased(half_scale):
+    dtype = np.float16 if half_scale else np.float32
+    scale, bias = np.float32(dtype(0.1)), np.float32(dtype(-3.3))
+    row = np.array([0.1, -3.3], dtype).tobytes() + bytes([0, 1, 200, 255])
+    records = _records(ReduceOperation.COPY, columns=4, format=RowFormat.INT8)
+    records["reduce"]["half_scale"] = half_scale
+    (result,) = reduce_rows(records, CONFIG, [(ITERATE | END, [0])], [row])
+    products = [np.float32(scale * np.float32(code)) for code in (0, 1, 200, 255)]
+    assert result.tolist() == [float(np.float32(product + bias)) for product in products]
+    with pytest.raises(DeviceError) as caught:
+        reduce_rows(records, CONFIG, [(ITERATE | END, [0])], [row[:-1]])
+    length = 8 - 4 * half_scale + 4
+    assert str(caught.value) == f"a row must be {length} bytes, not {length - 1}"
 
 
 def test_length_of_a_scalar():

@@ -31,7 +31,7 @@ class Case:
         ``reduce``, ``reduce<r>``, and ``row<r>`` for its events.
     bundles : list of (events, scalars, last)
     rows : list of arrays (D,)
-        float32, or uint16 for the bits of the smaller formats.
+        float32, or uint16 for the bits of the smaller formats, or uint8 for coded rows.
     """
 
     records: Records
@@ -75,6 +75,19 @@ def any_numbers(random: np.random.Generator, shape, corners: float) -> NDArray[n
     return numbers
 
 
+def coded_rows(
+    random: np.random.Generator, rows: int, columns: int, corners: float, *, half_scale: bool
+) -> NDArray[np.uint8]:
+    """Return int8 rows: scale and bias, then codes, the least and the greatest among them."""
+    factors = any_numbers(random, (rows, 2), corners)
+    with np.errstate(all="ignore"):
+        header = factors.astype(np.float16) if half_scale else factors
+    codes = random.integers(0, 256, (rows, columns), dtype=np.uint8)
+    codes[random.random((rows, columns)) < 0.1] = 0
+    codes[random.random((rows, columns)) < 0.1] = 255
+    return np.hstack([header.view(np.uint8), codes])
+
+
 def bag_case(
     config: AcceleratorConfig,
     lengths: Sequence[int],
@@ -85,6 +98,7 @@ def bag_case(
     scaled: bool = False,
     corners: float = 0.0,
     format: RowFormat = RowFormat.FP32,
+    half_scale: bool = False,
 ) -> Case:
     """Return bags of some lengths, as the access unit tells of them.
 
@@ -106,6 +120,8 @@ def bag_case(
     elif format is RowFormat.FP16:
         with np.errstate(all="ignore"):
             numbers = numbers.astype(np.float16).view(np.uint16)
+    elif format is RowFormat.INT8:
+        numbers = coded_rows(random, sum(lengths), columns, corners, half_scale=half_scale)
     weights = any_numbers(random, sum(lengths), corners).view(np.uint32)
     bundles = []
     row = 0
@@ -120,7 +136,7 @@ def bag_case(
                 row += 1
             bundles.append((events | (root_end if ends else 0), scalars, int(ends)))
     records = bag_records(config, columns, operation, scaled)
-    records["reduce"]["format"] = format
+    records["reduce"] |= {"format": format, "half_scale": int(half_scale)}
     return Case(records, bundles, list(numbers))
 
 

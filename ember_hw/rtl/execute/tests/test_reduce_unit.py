@@ -23,8 +23,8 @@ from ember_hw.rtl.execute.tests.reduce_cases import (
 from ember_hw.rtl.execute.tests.reduce_model import Outcome, run_reduce
 from ember_hw.rtl.tests.harness import CONFIG, Bench, payloads
 
-NARROW = AcceleratorConfig.preset("tiny")
-SMALL = AcceleratorConfig.preset("small")
+NARROW = AcceleratorConfig.preset("tiny").with_changes(execute="reduce", int8_lanes=1)
+SMALL = AcceleratorConfig.preset("small").with_changes(execute="reduce", int8_lanes=4)
 #: Both ways to accumulate; the narrow bus has results forwarded, as the widest ones do.
 UNITS = [(NARROW, True), (SMALL, False)]
 
@@ -114,6 +114,45 @@ def test_rows_of_small_numbers_are_widened(config, forwards, format):
         stalls = (0.2, 0.2 * (seed % 2), 0.2)
         outcome = run_reduce(case, config, forwards=forwards, seed=seed, stalls=stalls)
         _assert_model(outcome, case, config)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("half_scale", [False, True])
+@pytest.mark.parametrize(("config", "forwards"), UNITS)
+def test_rows_of_codes_are_scaled_and_biased(config, forwards, half_scale):
+    for seed, columns in enumerate((1, 3, 4, 8, 9, 12, 31, 64, 120)):
+        case = bag_case(
+            config,
+            [3, 0, 1, 20],
+            columns,
+            seed=seed,
+            operation=ReduceOperation(seed % 3),
+            scaled=bool(seed % 2),
+            corners=float(seed % 4) / 10,
+            format=RowFormat.INT8,
+            half_scale=half_scale,
+        )
+        stalls = (0.2, 0.2 * (seed % 2), 0.2)
+        outcome = run_reduce(case, config, forwards=forwards, seed=seed, stalls=stalls)
+        _assert_model(outcome, case, config)
+
+
+@pytest.mark.verilator
+def test_codes_come_at_a_number_a_lane():
+    case = bag_case(SMALL, [8] * 20, 120, seed=1, format=RowFormat.INT8)  # 8 beats, 30 results'
+    outcome = run_reduce(case, SMALL, forwards=False)
+    assert outcome.beats == 160 * 8
+    assert 160 * 30 - 20 <= outcome.row_cycles <= 160 * 30
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("columns", [0, 7, 9])
+def test_row_of_other_codes_stops_the_unit(columns):
+    case = bag_case(SMALL, [2, 2], 8, seed=4, format=RowFormat.INT8)
+    row = case.rows[3][:8].tolist() + [1] * columns
+    case = replace(case, rows=[*case.rows[:3], np.array(row, np.uint8)])
+    outcome = run_reduce(case, SMALL, forwards=False)
+    assert (outcome.legal, outcome.misfits, outcome.ended) == (True, 1, 0)
 
 
 @pytest.mark.verilator
@@ -242,7 +281,6 @@ def test_row_of_another_length_stops_the_unit(columns):
         ("reduce", "length", 0),
         ("reduce", "length", 30),
         ("reduce", "length", 8196),
-        ("reduce", "format", 3),
         ("reduce0", "operation", 3),
         ("row1", "events", 1),
         ("reduce1", "emit_events", 1),
@@ -253,3 +291,19 @@ def test_microcode_that_means_nothing_is_illegal(path, field, value):
     records = {name: dict(fields) for name, fields in case.records.items()}
     records[path][field] = value
     assert not run_reduce(replace(case, records=records), SMALL, forwards=False).legal
+
+
+def test_codes_are_illegal_without_lanes_for_them():
+    dut = ReduceUnit(config=CONFIG)
+    case = bag_case(CONFIG, [1], 8, seed=0, format=RowFormat.INT8)
+    bench = Bench(dut)
+
+    async def judge(ctx):
+        for format, legal in ((RowFormat.FP16, 1), (RowFormat.INT8, 0)):
+            ctx.set(dut.header, case.records["reduce"] | {"format": format})
+            ctx.set(dut.told_events, (1 << CONFIG.events) - 1)
+            await ctx.tick().repeat(2)
+            assert ctx.get(dut.legal) == legal
+
+    bench.process(judge)
+    bench.run(10)
