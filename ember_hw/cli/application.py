@@ -10,13 +10,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from ember_hw.cli import completion
 from ember_hw.errors import EmberError
 
 app = typer.Typer(
     name="ember-hw",
     help="Compiles PyTorch embeddings for a decoupled access-execute accelerator, and runs them.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help as plain text, the same in a terminal, a pipe and a log
     epilog="`ember-hw COMMAND --help` has examples. Exit codes: 0 success, 1 error, 2 wrong usage.",
@@ -25,7 +26,13 @@ results = Console(highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Config = Annotated[
-    str, typer.Option("--config", "-c", help="A preset's name, or a JSON file of parameters.")
+    str,
+    typer.Option(
+        "--config",
+        "-c",
+        help="A preset's name, or a JSON file of parameters.",
+        autocompletion=completion.presets,
+    ),
 ]
 OptLevel = Annotated[
     int,
@@ -41,7 +48,8 @@ Memory = Annotated[
     str,
     typer.Option(
         help="Model of the memory: ideal, random, ecpix5-ddr3, ulx3s-sdram, ddr4-2400, hbm2-pc or "
-        "slow-link."
+        "slow-link.",
+        autocompletion=completion.memories,
     ),
 ]
 Latency = Annotated[
@@ -50,7 +58,10 @@ Latency = Annotated[
 ]
 Sink = Annotated[
     str,
-    typer.Option(help="Execute side that drains the queues: ideal (never waits) or core-like."),
+    typer.Option(
+        help="Execute side that drains the queues: ideal (never waits) or core-like.",
+        autocompletion=completion.sinks,
+    ),
 ]
 
 
@@ -80,7 +91,11 @@ def sentence(error: Exception) -> str:
     'step must be at least 1, not 0'
     >>> sentence(KeyError("s0"))
     "internal error, KeyError: 's0'; `ember-hw --debug ...` shows where"
+    >>> sentence(FileNotFoundError(2, "No such file or directory", "mine.json"))
+    "file 'mine.json' can't be used: no such file or directory"
     """
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"file {error.filename!r} can't be used: {error.strerror.lower()}"
     foreseen = (EmberError, OSError, TypeError, ValueError, IndexError, NotImplementedError)
     if isinstance(error, foreseen) and str(error):
         return str(error)

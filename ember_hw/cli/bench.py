@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ember_hw.cli import completion
 from ember_hw.cli.application import app, examples
 from ember_hw.cli.progress import Steps
 
@@ -22,7 +23,10 @@ from ember_hw.cli.progress import Steps
 )
 def bench(
     suite: Annotated[
-        str | None, typer.Argument(help="Name of a suite.", show_default="lists them")
+        str | None,
+        typer.Argument(
+            help="Name of a suite.", show_default="lists them", autocompletion=completion.suites
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A selection that ends within a minute.")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +24,7 @@ def read_config(name: str) -> AcceleratorConfig:
 
     path = Path(name)
     if path.suffix == ".json":
-        try:
-            return AcceleratorConfig.from_dict(json.loads(path.read_text()))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"config file {name} must be JSON, not text with: {error}") from None
+        return AcceleratorConfig.from_dict(_read_object(path, "config file"))
     return AcceleratorConfig.preset(name)
 
 
@@ -79,7 +78,37 @@ def read_text(file: str) -> str:
     path = Path(file)
     if not path.is_file():
         raise ValueError(f"model must name a file that exists, not {file!r}")
-    return path.read_text()
+    return read_utf8(path)
+
+
+def read_utf8(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    ValueError
+        Its bytes are no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8, not bytes with: {error}") from None
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that can't be written, before there is something to write.
+
+    Raises
+    ------
+    ValueError
+        It is a folder, or its folder doesn't exist or can't be written.
+    """
+    if path.is_dir():
+        raise ValueError(f"output must be a file, not the folder {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"output must go to a folder that exists, not {str(path.parent)!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"output must be a file that may be written, not {str(path)!r}")
 
 
 def read_arrays(path: Path) -> dict[str, Any]:
@@ -88,7 +117,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        The file is another one, or holds Python objects.
+        The file is another one or damaged, or holds something else than arrays of numbers.
     """
     import numpy as np
 
@@ -96,8 +125,23 @@ def read_arrays(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
         )
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: _array(arrays, name, path) for name in arrays.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ValueError(
+            f"inputs {path} must be a whole .npz file, not one with: {error}"
+        ) from None
+
+
+def _array(arrays: Any, name: str, path: Path) -> Any:
+    try:
+        array = arrays[name]
+    except ValueError as error:  # Python objects, or a header that isn't numpy's
+        raise ValueError(f"array {name!r} of {path} must hold numbers: {error}") from None
+    if isinstance(array, bytes):  # what numpy returns for a file that isn't its own
+        raise ValueError(f"array {name!r} of {path} must be one of numpy's, not other bytes")
+    return array
 
 
 def read_report(path: Path) -> Report:
@@ -110,10 +154,21 @@ def read_report(path: Path) -> Report:
     """
     from ember_hw.host.report import Report
 
+    return Report.from_dict(_read_object(path, "report"))
+
+
+def _read_object(path: Path, what: str) -> dict[str, Any]:
+    """Return the JSON object in a file; `what` is the file in messages.
+
+    Raises
+    ------
+    ValueError
+        The file is no JSON, or other JSON than an object.
+    """
     try:
-        values = json.loads(path.read_text())
+        values = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"report {path} must be JSON, not text with: {error}") from None
+        raise ValueError(f"{what} {path} must be JSON, not text with: {error}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"report {path} must be a JSON object, not {type(values).__name__}")
-    return Report.from_dict(values)
+        raise ValueError(f"{what} {path} must be a JSON object, not {type(values).__name__}")
+    return values

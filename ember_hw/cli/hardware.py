@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ember_hw.cli.application import Config, Json, app, examples, print_json
-from ember_hw.cli.files import read_config
+from ember_hw.cli.files import check_output, read_config, read_utf8
 from ember_hw.cli.progress import Steps, notes
 
 
@@ -119,7 +119,8 @@ def asm(
 
     from ember_hw.isa import assemble
 
-    words = assemble(source.read_text(), read_config(config)).encode()
+    check_output(output)
+    words = assemble(read_utf8(source), read_config(config)).encode()
     output.write_bytes(np.array(words, dtype="<u4").tobytes())
     notes.print(f"{output}: {len(words)} words")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ember_hw.cli import completion
 from ember_hw.cli.application import (
     Config,
     Json,
@@ -18,7 +19,7 @@ from ember_hw.cli.application import (
     examples,
     print_json,
 )
-from ember_hw.cli.files import load_model, read_arrays, read_config, read_text
+from ember_hw.cli.files import check_output, load_model, read_arrays, read_config, read_text
 from ember_hw.cli.progress import Steps
 
 
@@ -68,6 +69,7 @@ def compile_(
     docs/scf.md says which loops a FILE.mlir may hold.
     """
     parameters = read_config(config)
+    check_output(output)
     with Steps() as step:
         step(f"loading {model}")
         from dataclasses import replace
@@ -133,7 +135,15 @@ def run(
             dir_okay=False,
         ),
     ],
-    backend: Annotated[str, typer.Option("--backend", "-b", help="interpreter or verilator.")],
+    backend: Annotated[
+        str,
+        typer.Option(
+            "--backend",
+            "-b",
+            help="interpreter, verilator, or board:NAME, as board:sim.",
+            autocompletion=completion.backends,
+        ),
+    ],
     memory: Memory = "ideal",
     latency: Latency = None,
     sink: Sink = "ideal",
@@ -169,7 +179,10 @@ def run(
     ] = None,
     trace_by: Annotated[
         str,
-        typer.Option(help="What they count: cycles from the program's start, or lookups."),
+        typer.Option(
+            help="What they count: cycles from the program's start, or lookups.",
+            autocompletion=completion.windows,
+        ),
     ] = "cycles",
     as_json: Json = False,
 ) -> None:
@@ -182,6 +195,8 @@ def run(
 
     chosen = choose_memory(memory, latency)
     options = choose_trace(trace, trace_start, trace_end, trace_by)
+    if output is not None:
+        check_output(output)
     if report_file is not None:
         check_report_path(report_file)
     with Steps() as step:

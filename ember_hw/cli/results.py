@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ember_hw.cli.files import check_output
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.report import Report
 
@@ -40,16 +41,14 @@ def check_report_path(path: Path) -> None:
     Raises
     ------
     ValueError
-        Its suffix is another one.
-    OSError
-        It can't be written.
+        Its suffix is another one, or it can't be written.
     """
     if path.suffix not in REPORT_SUFFIXES:
         raise ValueError(
             f"report must go to a file that ends in one of {', '.join(REPORT_SUFFIXES)}, "
             f"not {str(path)!r}"
         )
-    path.touch()
+    check_output(path)
 
 
 def write_report(report: Report, path: Path) -> None:

@@ -57,6 +57,7 @@ QUICK = (
     "ember_hw.cli",
     "ember_hw.cli.application",
     "ember_hw.cli.bench",
+    "ember_hw.cli.completion",
     "ember_hw.cli.boards",
     "ember_hw.cli.files",
     "ember_hw.cli.first_steps",

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ember_hw.cli.files import load_model, read_arrays, read_config
+from ember_hw.cli.files import check_output, load_model, read_arrays, read_config
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import CompileError
 
@@ -50,3 +51,16 @@ def test_inputs_that_are_no_npz_are_refused(tmp_path: Path) -> None:
     expected = f"inputs must be an .npz file, as numpy.savez writes it, not {str(path)!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
         read_arrays(path)
+
+
+def test_file_that_may_not_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.json"
+    check_output(path)
+    monkeypatch.setattr(os, "access", lambda target, mode: (target, mode) != (tmp_path, os.W_OK))
+    expected = f"output must be a file that may be written, not {str(path)!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        check_output(path)
+    path.touch()
+    check_output(path)  # one that exists may be written in a folder that may not

@@ -52,7 +52,7 @@ def test_other_suffix_and_other_files_are_sentences(
     )
     missing = tmp_path / "none" / "out.html"
     assert refusal(run_json, "-o", missing) == (
-        f"[Errno 2] No such file or directory: {str(missing)!r}"
+        f"output must go to a folder that exists, not {str(missing.parent)!r}"
     )
     text = tmp_path / "text.json"
     text.write_text("cycles: 5")

@@ -18,7 +18,8 @@ from ember_hw.sim.options import (
     StallingSink,
 )
 
-_SINKS: dict[str, Callable[[Pushes], Sink]] = {
+#: What makes the sink of a launch, by name.
+SINKS: dict[str, Callable[[Pushes], Sink]] = {
     "ideal": lambda pushes: IdealSink(),
     "core-like": lambda pushes: CoreLikeSink(pushes=pushes),
 }
@@ -54,9 +55,9 @@ def sink_model(sink: Any) -> Callable[[Pushes], Sink]:
         `sink` is neither a name nor a sink.
     """
     if isinstance(sink, str):
-        if sink not in _SINKS:
-            raise ValueError(f"sink must be one of {', '.join(_SINKS)}, not {sink!r}")
-        return _SINKS[sink]
+        if sink not in SINKS:
+            raise ValueError(f"sink must be one of {', '.join(SINKS)}, not {sink!r}")
+        return SINKS[sink]
     if not isinstance(sink, IdealSink | CoreLikeSink | StallingSink):
         raise TypeError(f"sink must be a name or a sink, not {type(sink).__name__}")
     return lambda pushes: sink
