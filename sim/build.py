@@ -102,6 +102,7 @@ class ModelShape:
             ("memory_ports", 1, 64),
             ("units", 1, 64),
             ("reduces", 0, 1),
+            ("probed_streams", 0, 32 if self.units == 1 else 0),
             ("index_id_bits", min(1, self.index_port_bytes), 12 * min(1, self.index_port_bytes)),
             ("input_dest_bits", min(1, self.input_bytes), 32 * min(1, self.input_bytes)),
         ):

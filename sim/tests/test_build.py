@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ember_hw.errors import ToolError
+from ember_hw.sim import build
 from ember_hw.sim.build import ModelShape, build_model
 from ember_hw.sim.model import VerilatorModel
 
@@ -63,6 +64,21 @@ def test_a_shape_that_is_not_the_verilogs_is_shown(field, value, port):
         build_model(toy_verilog(), replace(toy_shape(), **{field: value}))
 
 
+def test_cluster_has_no_probes():
+    with pytest.raises(ValueError, match=r"^probed_streams must be 0 to 0, not 6$"):
+        replace(toy_shape(), units=2, probed_streams=6)
+
+
+def test_fst_without_its_headers_is_refused(monkeypatch: pytest.MonkeyPatch):
+    message = (
+        "an FST trace must have the headers lz4.h and zlib.h, and they are not installed; "
+        "install liblz4-dev and zlib1g-dev, or trace to a .vcd file"
+    )
+    monkeypatch.setenv("CXX", "false")  # a compiler that finds no header
+    with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
+        build._check_fst()
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
@@ -72,6 +88,7 @@ def test_a_shape_that_is_not_the_verilogs_is_shown(field, value, port):
         ("address_bits", 65, "address_bits must be 12 to 64, not 65"),
         ("memory_ports", 0, "memory_ports must be 1 to 64, not 0"),
         ("units", 65, "units must be 1 to 64, not 65"),
+        ("probed_streams", 33, "probed_streams must be 0 to 32, not 33"),
         ("index_port_bytes", 12, "index_port_bytes must be 0, 4, 8, 16, 32 or 64, not 12"),
         ("index_id_bits", 3, "index_id_bits must be 0 to 0, not 3"),
         ("input_bytes", 3, "input_bytes must be 0, 4, 8, 16, 32 or 64, not 3"),
