@@ -1,10 +1,10 @@
 """Compile the embedding operations of PyTorch models for a decoupled access-execute accelerator.
 
 The public API: `compile` of a PyTorch model, `compile_function` of loops of one's own,
-`open_device`, `load`, `AcceleratorConfig`; `nn`, drop-in modules for torch's; for
-``torch.compile(model, backend="ember_hw")``: `Record` and `explain` of what runs where, and the
-operators `spmm`, `fusedmm` and `block_attention`. Each is imported when it is first used, so that
-importing the package is quick.
+`open_device`, `load`, `AcceleratorConfig`; `quantize`, `dequantize` and `QuantizedTable`; `nn`,
+drop-in modules for torch's; for ``torch.compile(model, backend="ember_hw")``: `Record` and
+`explain` of what runs where, and the operators `spmm`, `fusedmm` and `block_attention`. Each is
+imported when it is first used, so that importing the package is quick.
 
 Examples
 --------
@@ -26,34 +26,41 @@ if TYPE_CHECKING:
     from ember_hw.compiler import compile, compile_function
     from ember_hw.compiler.frontend.torch_ops import block_attention, fusedmm, spmm
     from ember_hw.compiler.program_file import load
+    from ember_hw.compiler.quantized_rows import QuantizedTable, dequantize, quantize
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
     from ember_hw.host.torch_backend import Record, explain
 
 __all__ = [
     "AcceleratorConfig",
+    "QuantizedTable",
     "Record",
     "block_attention",
     "compile",
     "compile_function",
+    "dequantize",
     "explain",
     "fusedmm",
     "load",
     "nn",
     "open_device",
+    "quantize",
     "spmm",
 ]
 
 _HOMES = {
     "AcceleratorConfig": "ember_hw.config",
+    "QuantizedTable": "ember_hw.compiler.quantized_rows",
     "Record": "ember_hw.host.torch_backend",
     "block_attention": "ember_hw.compiler.frontend.torch_ops",
     "compile": "ember_hw.compiler",
     "compile_function": "ember_hw.compiler",
+    "dequantize": "ember_hw.compiler.quantized_rows",
     "explain": "ember_hw.host.torch_backend",
     "fusedmm": "ember_hw.compiler.frontend.torch_ops",
     "load": "ember_hw.compiler.program_file",
     "open_device": "ember_hw.host.device",
+    "quantize": "ember_hw.compiler.quantized_rows",
     "spmm": "ember_hw.compiler.frontend.torch_ops",
 }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ember_hw.compiler.backend.reduce_split import Execute
     from ember_hw.compiler.program import Program
+    from ember_hw.compiler.quantized_rows import QuantizedTable
     from ember_hw.config import AcceleratorConfig
 
 __all__ = ["compile", "compile_function"]
@@ -25,6 +26,7 @@ def compile(
     verify: Literal["every-pass"] | None = None,
     execute: Execute = "auto",
     output_dtype: Any = None,
+    tables: Mapping[str, str | QuantizedTable] | None = None,
 ) -> Program:
     """Compile a model for an access unit.
 
@@ -49,6 +51,10 @@ def compile(
     output_dtype : str, torch.dtype or NumPy dtype, optional
         float32, float16 or bfloat16: dtype of the rows that an EmbeddingBag or an Embedding gives;
         by default that of its table. What is computed is computed in float32 and rounded once.
+    tables : mapping of str to str or QuantizedTable, optional
+        A quantised table for that of an EmbeddingBag, by its name in the model ("weight"): "int8"
+        or "int4" packs the model's own as `ember_hw.quantize` does, a `QuantizedTable` stands for
+        it. `opt_level` must be 2 or 3, which send whole rows.
 
     Returns
     -------
@@ -90,7 +96,7 @@ def compile(
     config = config or AcceleratorConfig()
     _check_options(opt_level, verify, execute, config)
     output = None if output_dtype is None else output_name(output_dtype)
-    imported = import_module(module, example_inputs, output)
+    imported = import_module(module, example_inputs, output, tables)
     try:
         return build(
             imported.module,

@@ -94,6 +94,8 @@ class Argument:
             There is none.
         """
         element = self._memory[2]
+        if element == "!ember.quantized":  # the bytes of its rows
+            return np.dtype(np.uint8)
         if element not in ELEMENT_DTYPES:
             raise ProgramError(
                 f"elements of argument {self.symbol!r} must be "
@@ -103,7 +105,7 @@ class Argument:
 
     @cached_property
     def _memory(self) -> re.Match[str]:
-        found = re.match(r"memref<((?:[?\d]+x)*)(\w+)", self.type)
+        found = re.match(r"memref<((?:[?\d]+x)*)(!?[\w.]+)", self.type)
         assert found, f"a memref, not {self.type}"
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ember_hw import isa
 from ember_hw.compiler.backend.assemble_draft import EVENTS, Draft
 from ember_hw.compiler.backend.exports import over_limit, refuse
@@ -13,7 +15,9 @@ from ember_hw.compiler.dialects.au_program import (
     Row,
     element_bytes,
 )
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.program import Callback, Operand
+from ember_hw.compiler.quantized_rows import RowFormat
 
 
 def encode_rows(draft: Draft) -> None:
@@ -78,6 +82,8 @@ def _row_events(draft: Draft) -> dict[int, int]:
 
 def _row(draft: Draft, row: Row, record: str, events: int) -> None:
     places, symbol = draft.places, draft.symbols[row.base]
+    if isinstance(row.element_type, QuantizedType):
+        row = _in_bytes(row, row.element_type.format)
     unit_bytes = 1 if row.in_bytes else element_bytes(row.element_type)
     if not places.is_value(row.index):
         raise refuse(row, f"row number must be a value, not {row.index}")
@@ -105,6 +111,15 @@ def _row(draft: Draft, row: Row, record: str, events: int) -> None:
     draft.set_hint(row, record)
     if row.offset is not None or row.clip is not None:
         _part(draft, row, record, unit_bytes)
+
+
+def _in_bytes(row: Row, form: RowFormat) -> Row:
+    """Return a row of codes, scale and bias as a row of bytes, whose distance is in bytes, too."""
+    length = row.length
+    if length.kind is not SlotKind.INTEGER or row.offset is not None:
+        found = "a part of one" if row.offset is not None else f"of length {length}"
+        raise refuse(row, f"quantised row must be whole and of a constant length, not {found}")
+    return replace(row, length=Slot(SlotKind.INTEGER, form.row_bytes(length.number)), in_bytes=True)
 
 
 def _shape(draft: Draft, row: Row, record: str, field: str, slot: Slot, scale: int) -> None:
@@ -146,7 +161,9 @@ def _memory_of(draft: Draft, slot: Slot) -> tuple[str, str]:
     if slot.kind is SlotKind.ROW:
         rows = {row.number: row for row in draft.program.rows}
         row = rows[slot.number]
-        return str(row.element_type), draft.symbols[row.base]
+        element = row.element_type
+        name = element.format.name if isinstance(element, QuantizedType) else str(element)
+        return name, draft.symbols[row.base]
     streams = {stream.number: stream for stream in draft.program.streams}
     stream = streams.get(slot.number) if slot.kind is SlotKind.STREAM else None
     if isinstance(stream, NextStream):

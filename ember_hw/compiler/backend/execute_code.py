@@ -5,9 +5,11 @@ masks are left and a fold is a loop that carries a value. `extract_code` makes i
 host makes C or NumPy calls of it (`ember_hw.host.execution`).
 
 Types are `index` (64 bits), `i1`, `i8`, `i16`, `i32`, `i64`, `f16`, `bf16`, `f32`, `f64`, and
-``row<f32>`` (or of another float), a row of the row queue. `f16` and `bf16` are stored, moved and
-converted; nothing is computed in them. Scalars of the queues have 32 bits: no f64 is popped. A name
-is defined once in the whole code and above its use. The grammar, as `str` prints it:
+``row<f32>`` (or of another float), a row of the row queue. What is read of a quantised row,
+``row<q8f32>``, is the f32 that its code, scale and bias say; no variable keeps one. `f16` and
+`bf16` are stored, moved and converted; nothing is computed in them. Scalars of the queues have 32
+bits: no f64 is popped. A name is defined once in the whole code and above its use. The grammar, as
+`str` prints it:
 
 ```text
 code      = memory* variable* "entry:" statement* case* "end:" statement*
@@ -35,6 +37,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.errors import ProgramError
 
 __all__ = [
@@ -60,6 +63,7 @@ __all__ = [
     "Variable",
     "defines",
     "is_row",
+    "read_type",
     "reads",
     "row_element",
     "walk",
@@ -328,6 +332,12 @@ def is_row(type_: str) -> bool:
 def row_element(type_: str) -> str:
     """Return the element type of a row's type."""
     return type_[4:-1]
+
+
+def read_type(type_: str) -> str:
+    """Return the type of what is read of a row: a number, where the row is of codes."""
+    element = row_element(type_)
+    return "f32" if element in FORMATS else element
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:

@@ -21,6 +21,7 @@ from ember_hw.compiler.backend.execute_code import (
     Store,
     Variable,
     is_row,
+    read_type,
     row_element,
 )
 from ember_hw.compiler.backend.execute_operations import (
@@ -181,7 +182,7 @@ class _Verifier:
                 self.use(statement.index, "index")
                 if not is_row(row):
                     self.refuse(f"type of {statement.row!r}", "a row", row)
-                self.define(statement.name, row_element(row))
+                self.define(statement.name, read_type(row))
             case GetVariable():
                 self.define(statement.name, self.number(statement.number).type)
             case SetVariable():

@@ -34,6 +34,7 @@ from ember_hw.compiler.backend.execute_code import (
 from ember_hw.compiler.backend.extract_values import HostValues, Names, computation, type_name
 from ember_hw.compiler.backend.extract_vectors import is_vector, lane_loop, loop
 from ember_hw.compiler.dialects import dlc, slc, slcvec
+from ember_hw.compiler.dialects.quantized import DequantizeOp
 from ember_hw.compiler.transforms.ir_facts import NOALIAS, constant, is_host
 from ember_hw.errors import CompileError
 
@@ -227,6 +228,9 @@ class Extraction:
             case slcvec.FromBufferOp() if not isinstance(op.result.type, VectorType):
                 row, index = self.value(op, op.memref), self.value(op, op.indices[0])
                 return [ReadRow(self.define(op.result), row, index)]
+            case DequantizeOp() if not is_vector(op):
+                self.values[op.result] = self.value(op, op.quantized)  # a read of the row gives it
+                return []
             case scf.ForOp():
                 return loop(self, op)
             case scf.IfOp():

@@ -40,6 +40,7 @@ from ember_hw.compiler.backend.execute_operations import (
     INTEGERS,
 )
 from ember_hw.compiler.dialects import slcvec
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.transforms.ir_facts import argument_symbols, constant
 
 __all__ = ["HostValues", "Names", "computation", "memory_symbols", "scalar_type", "type_name"]
@@ -87,7 +88,8 @@ def type_name(type_: Attribute) -> str | None:
     """Return the name of a type: a vector or memref of one dimension is a row; None if none."""
     if isinstance(type_, VectorType | MemRefType):
         shaped = cast("VectorType[Attribute] | MemRefType[Attribute]", type_)
-        element = scalar_type(shaped.element_type)
+        kind = shaped.element_type
+        element = kind.format.name if isinstance(kind, QuantizedType) else scalar_type(kind)
         return f"row<{element}>" if element and shaped.get_num_dims() == 1 else None
     return scalar_type(type_)
 

@@ -21,6 +21,7 @@ from ember_hw.compiler.backend.execute_code import (
 from ember_hw.compiler.backend.execute_operations import FLOATS
 from ember_hw.compiler.backend.extract_values import computation, scalar_type
 from ember_hw.compiler.dialects import dlc, slcvec
+from ember_hw.compiler.dialects.quantized import DequantizeOp
 from ember_hw.compiler.transforms.ir_facts import NOALIAS, constant, host_value
 
 if TYPE_CHECKING:
@@ -192,6 +193,8 @@ class _Lane:
                     extraction.refuse(op, "outside a loop over vectors")
                 row = extraction.value(op, op.result)
                 self.statements.append(ReadRow(self.define(op.result), row, self.offset))
+            case DequantizeOp():
+                self.names[op.result] = self.value(op, op.quantized)  # a read of the row gives it
             case vector.MaskedLoadOp():
                 self.check_mask(op, op.mask)
                 self.check_unchanged(op)

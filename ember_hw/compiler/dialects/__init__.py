@@ -1,4 +1,4 @@
-"""The dialects of the pipeline, in the order a program meets them: slc, slcvec, dlc, au."""
+"""The dialects of the pipeline, in the order a program meets them: ember, slc, slcvec, dlc, au."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from xdsl.ir import Dialect
 
 from ember_hw.compiler.dialects.au import AU
 from ember_hw.compiler.dialects.dlc import DLC
+from ember_hw.compiler.dialects.quantized import EMBER
 from ember_hw.compiler.dialects.slc import SLC
 from ember_hw.compiler.dialects.slcvec import SLCVEC
 
@@ -27,6 +28,7 @@ DIALECTS: tuple[Dialect, ...] = (
     MemRef,
     Vector,
     LLVM,
+    EMBER,
     SLC,
     SLCVEC,
     DLC,

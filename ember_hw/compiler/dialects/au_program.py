@@ -22,6 +22,7 @@ from ember_hw.compiler.dialects.au import (
     SlotAttr,
     TuOp,
 )
+from ember_hw.compiler.dialects.quantized import QuantizedType
 
 #: What the distance of a table from the base of its memory counts.
 TABLE_UNIT_BYTES = 64
@@ -170,6 +171,8 @@ def element_bytes(element_type: Attribute) -> int:
     """Return the size in memory of an element type of `au`; `index` takes 8 bytes."""
     if isinstance(element_type, IntegerType):
         return cast(IntegerType[int], element_type).bitwidth // 8
+    if isinstance(element_type, QuantizedType):
+        return 1  # of its codes; a row has its scale and bias besides
     return {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "index": 8}[str(element_type)]
 
 

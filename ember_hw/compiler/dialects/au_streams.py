@@ -36,6 +36,7 @@ from ember_hw.compiler.dialects.au_slots import (
     verify_kind,
     verify_value,
 )
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.stream_types import reject
 
 
@@ -421,7 +422,8 @@ class RowOp(IRDLOperation):
             reject("clip of a row", "given with both ends or absent", "one end")
         if self.in_bytes is not None and (self.offset is not None or self.clip_from is not None):
             reject("row in bytes", "a whole row", "one with an offset or clip")
-        verify_element(self.element_type, ROW_ELEMENT_TYPES)
+        if not isinstance(self.element_type, QuantizedType):
+            verify_element(self.element_type, ROW_ELEMENT_TYPES)
         verify_hint(self.nontemporal, self.keep)
 
     @override

@@ -24,6 +24,10 @@ VECTOR_LENGTHS = (2, 3, 4, 8, 16, 32, 64)
 """Lane counts that a vector of the pipeline may have."""
 
 
+QUANTIZED = "ember.quantized"
+"""Name of the type of elements of quantised rows, whose dialect imports this module."""
+
+
 class Hints(TypedDict):
     """
     What a read tells a memory hierarchy, as the keywords of the ops that read.
@@ -101,7 +105,8 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
             if len(cast(VectorType[Attribute], element).get_shape()) != 1:
                 reject("vector element of a stream", "of one dimension", self.element_type)
         elif not isinstance(element, IndexType | IntegerType | AnyFloat | MemRefType):
-            reject("element of a stream", "an index, integer, float, vector or memref", element)
+            if element.name != QUANTIZED:
+                reject("element of a stream", "an index, integer, float, vector or memref", element)
 
     @override
     @classmethod

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, element_name
 from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.program import JsonValue
+from ember_hw.compiler.quantized_rows import QuantizedTable, dequantize, quantize
 
 #: Lookups of each bag of a checked call: empty bags first, in the middle and last; and its rows.
 _CHECKED_LENGTHS, _CHECKED_ROWS = (0, 3, 0, 4, 1, 0), 7
@@ -38,7 +39,7 @@ class EmbeddingBagSpec:
         The input that holds the indices.
     offsets_name : str or None
         The input that holds the offsets; None with 2-D indices.
-    weight : float32, float16 or bfloat16 (num_embeddings, embedding_dim)
+    weight : float32, float16 or bfloat16 (num_embeddings, embedding_dim), or QuantizedTable
         The table; the memory of the model's parameter where that is contiguous and on the CPU,
         otherwise a copy of the time of import.
     size_limits : tuple of (str, int, int, int or None)
@@ -50,9 +51,9 @@ class EmbeddingBagSpec:
         The row that no bag pools.
     weights_name : str or None
         The input that holds a weight of each lookup; mode sum alone has it. Weights are of the
-        table's dtype, as torch has them.
+        table's dtype, as torch has them; of a quantised table float32.
     output : str or None
-        Element type of the pooled rows; None for the table's.
+        Element type of the pooled rows; None for the table's, or f32 of a quantised one.
     """
 
     name: str
@@ -64,7 +65,7 @@ class EmbeddingBagSpec:
     two_dimensional: bool
     indices_name: str
     offsets_name: str | None
-    weight: NDArray[Any] = field(repr=False)
+    weight: NDArray[Any] | QuantizedTable = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
     mode: str = "sum"
     padding_idx: int | None = None
@@ -74,6 +75,8 @@ class EmbeddingBagSpec:
     @property
     def types(self) -> RowTypes:
         """Element types of rows, weights and pooled rows."""
+        if isinstance(self.weight, QuantizedTable):
+            return RowTypes(self.weight.format.name, output=self.output or "f32")
         rows = element_name(self.weight.dtype)
         return RowTypes(rows, rows, self.output or rows)
 
@@ -103,8 +106,9 @@ class EmbeddingBagSpec:
         }
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """Return the table by its symbol."""
-        return {"tab": self.weight}
+        """Return the table by its symbol; of a quantised one the bytes of its rows."""
+        weight = self.weight
+        return {"tab": weight.rows if isinstance(weight, QuantizedTable) else weight}
 
     def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a small call of the function, and what its rows must be in the program's order.
@@ -117,14 +121,14 @@ class EmbeddingBagSpec:
         indices = np.array([_CHECKED_ROWS - 1, *random.integers(0, _CHECKED_ROWS, count - 1)])
         shape = (_CHECKED_ROWS, self.embedding_dim)
         types = self.types
-        table = random.standard_normal(shape).astype(ELEMENT_DTYPES[types.rows])
+        table, numbers = self._checked_table(random.standard_normal(shape))
         weights = random.standard_normal(count).astype(ELEMENT_DTYPES[types.weights])
         start = -np.inf if self.mode == "max" else 0.0
         out = np.full((len(_CHECKED_LENGTHS), self.embedding_dim), start, np.float32)
         expected = np.zeros_like(out)
         for bag, length in enumerate(_CHECKED_LENGTHS):
             lookups = range(offsets[bag], offsets[bag + 1])
-            rows = [table[indices[j]].astype(np.float32) for j in lookups]
+            rows = [numbers[indices[j]] for j in lookups]
             if self.weights_name is not None:
                 factors = weights.astype(np.float32)
                 rows = [factors[j] * row for j, row in zip(lookups, rows, strict=True)]
@@ -148,6 +152,18 @@ class EmbeddingBagSpec:
             arguments["out"] = np.zeros_like(reference["out"])
         arguments["B"] = len(_CHECKED_LENGTHS)
         return arguments, reference
+
+    def _checked_table(
+        self, values: NDArray[np.float64]
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return a table of the spec's format as interpreters hold it, and its numbers."""
+        if not isinstance(self.weight, QuantizedTable):
+            table = values.astype(ELEMENT_DTYPES[self.types.rows])
+            return table, table.astype(np.float32)
+        weight = self.weight
+        table = quantize(values.astype(np.float32), weight.codes, weight.scale_dtype)
+        records = weight.format.to_records(table.rows)[:, : weight.embedding_dim]
+        return records, dequantize(table)
 
 
 def size_rule(smallest: int, largest: int | None) -> str:

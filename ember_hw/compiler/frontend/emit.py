@@ -12,7 +12,9 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf
 from xdsl.parser import Parser
 
+from ember_hw.compiler.dialects.quantized import EMBER
 from ember_hw.compiler.frontend.row_types import RowTypes
+from ember_hw.compiler.quantized_rows import FORMATS
 
 __all__ = [
     "MATRIX",
@@ -37,10 +39,14 @@ def matrix(element: str) -> str:
 
     Examples
     --------
-    >>> matrix("f16")
-    'memref<?x?xf16>'
+    >>> matrix("f16"), matrix("q8f32")
+    ('memref<?x?xf16>', 'memref<?x?x!ember.quantized<q8f32>>')
     """
-    return f"memref<?x?x{element}>"
+    return f"memref<?x?x{_element_type(element)}>"
+
+
+def _element_type(element: str) -> str:
+    return f"!ember.quantized<{element}>" if element in FORMATS else element
 
 
 def index_type(dtype: str) -> str:
@@ -74,6 +80,7 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
         math.Math,
         memref.MemRef,
         scf.Scf,
+        EMBER,
     ):
         context.load_dialect(dialect)
     formals = ", ".join(f"%{symbol}: {type_}" for symbol, type_ in parameters)
@@ -96,7 +103,7 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
 _F32 = RowTypes()
 
 _POOLING = """
-  %D = memref.dim %tab, %c1 : {table}
+  %D = {columns}
   scf.for %b = %c0 to %B step %c1 {{
     {bag}
   }}
@@ -201,11 +208,19 @@ def _as_f32(name: str, load: str, element: str) -> str:
     """Return the ops that load an element, and widen it to f32."""
     if element == "f32":
         return f"%{name} = {load}"
-    return f"%{name}_{element} = {load}\n%{name} = arith.extf %{name}_{element} : {element} to f32"
+    widen = "ember.dequantize" if element in FORMATS else "arith.extf"
+    stored = f"%{name}_{element}"
+    return f"{stored} = {load}\n%{name} = {widen} {stored} : {_element_type(element)} to f32"
 
 
 def emit_pooling(
-    name: str, mode: str, dtype: str, *, weighted: bool, types: RowTypes = _F32
+    name: str,
+    mode: str,
+    dtype: str,
+    *,
+    weighted: bool,
+    types: RowTypes = _F32,
+    columns: int | None = None,
 ) -> builtin.ModuleOp:
     """Write a pooled lookup: an embedding bag, SpMM, the aggregation of a graph's neighbours.
 
@@ -228,9 +243,14 @@ def emit_pooling(
     types : RowTypes
         Of rows, weights and result. Rows and weights are widened to f32, which is exact; what is in
         `acc` when a bag ends is rounded once.
+    columns : int, optional
+        Elements of a row; needed where rows are quantised, and taken from `tab` without it.
     """
     bag = bag_text(mode, dtype, weighted=weighted, types=types)
-    body = _POOLING.format(bag=bag, table=matrix(types.rows))
+    length = f"memref.dim %tab, %c1 : {matrix(types.rows)}"
+    if columns is not None:
+        length = f"arith.constant {columns} : index"
+    body = _POOLING.format(bag=bag, columns=length)
     weights = [("psw", f"memref<?x{types.weights}>")] if weighted else []
     return parse_function(
         name,

@@ -33,7 +33,12 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> ModuleOp:
         weighted = spec.weights_name is not None
         name = f"eb_{spec.mode}{'_weighted' if weighted else ''}"
         return emit_pooling(
-            name, spec.mode, spec.index_dtype.name, weighted=weighted, types=spec.types
+            name,
+            spec.mode,
+            spec.index_dtype.name,
+            weighted=weighted,
+            types=spec.types,
+            columns=spec.embedding_dim if spec.types.is_quantized else None,
         )
     if isinstance(spec, TablesSpec):
         return emit_tables(spec.mode, spec.index_dtype, weighted=spec.is_weighted, types=spec.types)

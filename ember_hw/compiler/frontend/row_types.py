@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, FLOAT_NAMES, element_name
+from ember_hw.compiler.quantized_rows import FORMATS
 
 __all__ = ["RowTypes", "output_name"]
 
@@ -17,7 +18,7 @@ class RowTypes(NamedTuple):
     Attributes
     ----------
     rows : str
-        Of the table.
+        Of the table: f32, f16, bf16, or a format of quantised rows.
     weights : str
         Of the weights of lookups.
     output : str
@@ -32,6 +33,21 @@ class RowTypes(NamedTuple):
     def accumulator(self) -> str:
         """Symbol of the matrix in which rows are accumulated."""
         return "out" if self.output == "f32" else "acc"
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether rows are codes with a scale and a bias."""
+        return self.rows in FORMATS
+
+    def table_dtype(self) -> np.dtype[Any]:
+        """Return the dtype that the table is held in: bytes, where rows are quantised."""
+        return np.dtype(np.uint8) if self.is_quantized else ELEMENT_DTYPES[self.rows]
+
+    def table_shape(self, num_embeddings: int, embedding_dim: int) -> tuple[int, int]:
+        """Return the shape of the array that the table is held in."""
+        if self.is_quantized:
+            return num_embeddings, FORMATS[self.rows].row_bytes(embedding_dim)
+        return num_embeddings, embedding_dim
 
     def output_dtype(self) -> np.dtype[Any]:
         """Return the dtype of the rows that come back."""

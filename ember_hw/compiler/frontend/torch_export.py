@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
 from ember_hw.compiler.frontend.probe_sizes import is_same, probes
+from ember_hw.compiler.frontend.quantized import with_table
 from ember_hw.compiler.frontend.sparse_inputs import (
     check_constants,
     has_sparse,
@@ -55,6 +56,7 @@ def import_module(
     module_or_exported_program: torch.nn.Module | ExportedProgram,
     example_inputs: Sequence[Any] | torch.Tensor | None = None,
     output: str | None = None,
+    tables: Mapping[str, Any] | None = None,
 ) -> FrontendResult:
     """Import a model that is one embedding operation.
 
@@ -73,6 +75,8 @@ def import_module(
         read, for an exported program.
     output : str, optional
         Element type of the rows that an EmbeddingBag or an Embedding gives; by default its table's.
+    tables : mapping of str to str or QuantizedTable, optional
+        As for `ember_hw.compile`.
 
     Returns
     -------
@@ -106,6 +110,8 @@ def import_module(
             f"model must be a torch.nn.Module or torch.export.ExportedProgram, not "
             f"{type(model).__name__}"
         )
+    for name, table in (tables or {}).items():
+        spec = with_table(spec, name, table)
     if output is not None:
         spec = _with_output(spec, output)
     return FrontendResult(module=emit_scf(spec), spec=spec)

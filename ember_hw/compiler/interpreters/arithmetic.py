@@ -12,6 +12,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation
 
+from ember_hw.compiler.dialects.quantized import DequantizeOp
 from ember_hw.compiler.float_math import exp
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
 from ember_hw.compiler.interpreters.values import (
@@ -338,6 +339,15 @@ def _signed_to_float(op: arith.SIToFPOp, lowering: Lowering) -> Step:
 def _float_to_signed(op: arith.FPToSIOp, lowering: Lowering) -> Step:
     wrap = wrap_to(op.result.type)
     return _unary(op, lowering, lambda value: wrap(int(value)))
+
+
+@ARITHMETIC.register(DequantizeOp)
+def _dequantize(op: DequantizeOp, lowering: Lowering) -> Step:
+    def number(element: Any) -> Any:
+        product = element["scale"] * element["code"].astype(np.float32)
+        return product + element["bias"]
+
+    return _unary(op, lowering, number)
 
 
 @ARITHMETIC.register(arith.ExtFOp, arith.TruncFOp)

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.interpreters.dlc import DlcMachine, row_as_vector
 from ember_hw.compiler.interpreters.frame import Frame
 from ember_hw.compiler.interpreters.function import (
@@ -34,6 +35,7 @@ from ember_hw.compiler.interpreters.values import (
     is_integer,
 )
 from ember_hw.compiler.program import Callback
+from ember_hw.compiler.quantized_rows import FORMATS, RowFormat
 from ember_hw.config import LINE_BYTES
 from ember_hw.errors import CheckError
 from ember_hw.isa import Event, Microcode, event_bit, events_in_order
@@ -108,6 +110,9 @@ def place_arrays(assembly: Assembly, environment: Mapping[str, Any]) -> Placed:
         symbols[f"{symbol}.rows"] = array.shape[0]
         if symbol not in read:
             continue
+        form = record_format(assembly, symbol)
+        if form is not None:
+            array = form.from_records(array)
         content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         elements = array.size
         if array.ndim > 1:
@@ -199,9 +204,21 @@ class _Nest:
                 yield Queue.DATA, Entry(IndexType(), row[first : first + size], last)
 
 
-_SIZES = {"i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4} | dict.fromkeys(
-    ("i64", "index", "f64"), 8
-)
+def record_format(assembly: Assembly, symbol: str) -> RowFormat | None:
+    """Return the format of a memory of quantised rows; None of another memory."""
+    for callback in assembly.callbacks:
+        for operand in callback.operands:
+            if operand.kind == "row" and operand.symbol == symbol:
+                return FORMATS.get(operand.dtype)
+    return None
+
+
+_SIZES = {
+    **dict.fromkeys(("i8", *FORMATS), 1),
+    **dict.fromkeys(("i16", "f16", "bf16"), 2),
+    **dict.fromkeys(("i32", "f32"), 4),
+    **dict.fromkeys(("i64", "index", "f64"), 8),
+}
 
 
 def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
@@ -214,7 +231,10 @@ def _receive(type_: Attribute, token: int, entries: list[Entry]) -> Any:
             return int(word.view(np.int32))
         dtype = dtype_of(type_)
         return word.reshape(1).view(dtype)[0] if dtype.itemsize <= 4 else _too_wide(type_, token)
-    row = np.concatenate([entry.value for entry in entries]).view(dtype_of(shaped.element_type))
+    content = np.concatenate([entry.value for entry in entries])
+    if isinstance(shaped.element_type, QuantizedType):
+        return shaped.element_type.format.to_records(content)
+    row = content.view(dtype_of(shaped.element_type))
     if vector is None:
         return row
     (lanes,) = vector.get_shape()

@@ -6,6 +6,7 @@ The value model that all interpreters share.
 | `index`, iN | `int`, signed; iN wraps to N bits, `index` doesn't wrap |
 | `i1` | `bool` |
 | `f16`, `bf16`, `f32`, `f64` | NumPy scalar of that dtype: no widening, no fused multiply-add |
+| `!ember.quantized<F>` | record of code, scale and bias |
 | `vector<NxT>` | `np.ndarray` (N,), never written in place |
 | `memref<..xT>` | `np.ndarray` of any strides, written in place; `index` elements are int64 |
 | `!slc.stream<T>` | its head, a value of T |
@@ -32,6 +33,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.stream_types import head_type
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, is_float
 from ember_hw.errors import UnsupportedError
@@ -98,6 +100,8 @@ def is_integer(type_: Attribute) -> bool:
 
 def dtype_of(type_: Attribute) -> np.dtype[Any]:
     """Return the dtype that holds one element of this type in a memref or a vector."""
+    if isinstance(type_, QuantizedType):
+        return type_.format.records
     found = ELEMENT_DTYPES.get(str(type_))
     if found is None:
         raise UnsupportedError(
@@ -123,6 +127,8 @@ def from_array(type_: Attribute) -> Callable[[Any], Any]:
     """Return the function that makes an array's element a scalar value of this type."""
     if type_ == i1:
         return bool
+    if isinstance(type_, QuantizedType):
+        return lambda record: record
     return int if is_integer(type_) else dtype_of(type_).type
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects import arith, func, math, memref, scf
 from xdsl.dialects.builtin import Float64Type, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from ember_hw.compiler.dialects.quantized import DequantizeOp, QuantizedType
 from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.transforms.ir_facts import (
     EXECUTE,
@@ -222,6 +223,9 @@ class AccessSlice:
             return integer and self._in_slice(op.input)
         if not isinstance(op, memref.LoadOp):
             return False
+        if isinstance(op.res.type, QuantizedType) and not self._is_row_element(op):
+            self.reasons[op] = "an element of a quantised row goes with its row alone"
+            return False
         if isinstance(op.res.type, Float64Type) and not self._is_row_element(op):
             self.reasons[op] = "an f64 is wider than a value of the unit, and it is of no row"
             return False
@@ -282,7 +286,7 @@ def _checked_stores(root: scf.ForOp) -> Iterator[memref.StoreOp]:
         if isinstance(op, memref.StoreOp):
             yield op
         elif not (
-            isinstance(op, _STRUCTURE + _MEMORY)
+            isinstance(op, (*_STRUCTURE, *_MEMORY, DequantizeOp))
             or op.name.startswith((f"{arith.Arith.name}.", f"{math.Math.name}."))
         ):
             refuse(

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, VectorType, i1
 from xdsl.ir import Operation, SSAValue
 
 from ember_hw.compiler.dialects import slc, slcvec
+from ember_hw.compiler.dialects.quantized import DequantizeOp
 from ember_hw.compiler.transforms.ir_facts import (
     may_alias,
     memref_root,
@@ -89,7 +90,7 @@ def is_lane_op(op: Operation) -> bool:
     """Whether the op has a form that works lane by lane."""
     if isinstance(op, arith.CmpiOp):
         return op.lhs.type != i1
-    return isinstance(op, (*_LANE_OPS, arith.CmpfOp, arith.SelectOp))
+    return isinstance(op, (*_LANE_OPS, arith.CmpfOp, arith.SelectOp, DequantizeOp))
 
 
 def lane_form(op: Operation, operands: Sequence[SSAValue], lanes: int) -> Operation:

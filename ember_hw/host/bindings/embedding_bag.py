@@ -22,7 +22,13 @@ from ember_hw.host.bindings.inputs import (
     named_inputs,
 )
 from ember_hw.host.bindings.request import Request
-from ember_hw.host.bindings.row_types import as_given, check_table, pooled_outputs, types_of
+from ember_hw.host.bindings.row_types import (
+    as_given,
+    check_table,
+    numbers_of,
+    pooled_outputs,
+    types_of,
+)
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
 
@@ -40,9 +46,8 @@ def check(program: Program) -> None:
         Its dtype or shape differs.
     """
     model: Mapping[str, Any] = program.model
-    shape = (model["num_embeddings"], model["embedding_dim"])
     for symbol in program.tables:
-        check_table(program, symbol, shape)
+        check_table(program, symbol, model["num_embeddings"], model["embedding_dim"])
 
 
 def lookup_request(program: Program, inputs: Any) -> LookupRequest:
@@ -137,4 +142,4 @@ def reference(program: Program, inputs: Any) -> NDArray[Any]:
     """Return the pooled rows, pooled in NumPy in the program's order."""
     mode = str(program.model.get("mode", "sum"))
     lookup = lookup_request(program, inputs)
-    return exact(program.tables[TABLE], lookup, mode, types_of(program).output_dtype())
+    return exact(numbers_of(program, TABLE), lookup, mode, types_of(program).output_dtype())

@@ -112,5 +112,4 @@ def check(program: Program) -> None:
     for symbol in program.tables:
         role, _, parts = symbols[symbol]
         rows, columns = weights[role]["shape"]
-        shape = (rows, columns // parts)
-        check_table(program, symbol, shape)
+        check_table(program, symbol, rows, columns // parts)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, tensor_of
+from ember_hw.compiler.element_dtypes import tensor_of
 from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.program import Program
+from ember_hw.compiler.quantized_rows import FORMATS, QuantizedTable, dequantize
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings.request import Output
 
-__all__ = ["as_given", "check_table", "pooled_outputs", "types_of"]
+__all__ = ["as_given", "check_table", "numbers_of", "pooled_outputs", "types_of"]
 
 
 def types_of(program: Program) -> RowTypes:
@@ -23,20 +24,41 @@ def types_of(program: Program) -> RowTypes:
     return RowTypes(*types)
 
 
-def check_table(program: Program, symbol: str, shape: tuple[int, ...]) -> None:
+def check_table(program: Program, symbol: str, rows: int, columns: int) -> None:
     """Refuse a table of another dtype or shape than the model describes.
+
+    Parameters
+    ----------
+    program : Program
+        Has the table.
+    symbol : str
+        What it calls it.
+    rows, columns : int
+        Shape of the model's table.
 
     Raises
     ------
     ProgramError
         As said.
     """
-    table, dtype = program.tables[symbol], ELEMENT_DTYPES[types_of(program).rows]
+    table, types = program.tables[symbol], types_of(program)
+    dtype, shape = types.table_dtype(), types.table_shape(rows, columns)
     if table.dtype != dtype or table.shape != shape:
         raise ProgramError(
             f"table {symbol!r} of program {program.name!r} must be {dtype} of shape "
             f"{shape}, not {table.dtype} of shape {table.shape}"
         )
+
+
+def numbers_of(program: Program, symbol: str) -> NDArray[Any]:
+    """Return a table as numbers: of a quantised one those that it stands for."""
+    table, types = program.tables[symbol], types_of(program)
+    if not types.is_quantized:
+        return table
+    form = FORMATS[types.rows]
+    columns: Any = program.model["embedding_dim"]
+    codes, scale = f"int{form.bits}", str(form.scale.name)
+    return dequantize(QuantizedTable(table, columns, codes, scale))
 
 
 def pooled_outputs(types: RowTypes, shape: tuple[int, int], start: float) -> Mapping[str, Output]:

@@ -38,8 +38,7 @@ def check(program: Program) -> None:
         The dtype or shape of one differs.
     """
     for bag in _bags(program):
-        shape = (bag["num_embeddings"], bag["embedding_dim"])
-        check_table(program, bag["table"], shape)
+        check_table(program, bag["table"], bag["num_embeddings"], bag["embedding_dim"])
 
 
 def request(program: Program, inputs: Any) -> Request:

@@ -7,7 +7,9 @@ import numpy as np
 from ember_hw.compiler.backend.execute_operations import HALVES
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.float_math import EXP_C
+from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.host.execution.c_halves import HALF_C, half_cast
+from ember_hw.host.execution.c_quantized import QUANTIZED_C
 
 __all__ = ["C_TYPES", "HELPERS", "RESERVED", "expression", "literal"]
 
@@ -23,6 +25,7 @@ C_TYPES = {
     "bf16": "uint16_t",
     "f32": "float",
     "f64": "double",
+    **dict.fromkeys(FORMATS, "uint8_t"),  # the bytes of a row
 }
 
 _LARGER_AND_SMALLER = """
@@ -75,6 +78,7 @@ static inline float ember_float(uint32_t bits)
 }
 """
     + HALF_C
+    + QUANTIZED_C
     + EXP_C
 )
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from ember_hw.compiler.backend.execute_code import Pop, is_row, row_element
 from ember_hw.compiler.backend.execute_operations import HALVES
 from ember_hw.compiler.program import Callback
+from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.host.execution.c_helpers import C_TYPES, HELPERS
+from ember_hw.host.execution.c_quantized import quantized_length
 from ember_hw.host.execution.c_statements import Statements
 from ember_hw.host.execution.checks import CheckedCode
 from ember_hw.host.execution.queues import RowEntry
@@ -243,6 +245,8 @@ def _argument(type_: str, number: int) -> list[str]:
     """Return a popped operand: a scalar of the bundle, or a row and its elements."""
     if is_row(type_):
         element = C_TYPES[row_element(type_)]
+        if row_element(type_) in FORMATS:
+            return [f"row{number}", quantized_length(row_element(type_), f"row{number}_bytes")]
         return [
             f"(const {element} *)row{number}",
             f"row{number}_bytes / (int64_t)sizeof({element})",

@@ -20,6 +20,7 @@ from ember_hw.compiler.backend.execute_code import (
     reads,
     row_element,
 )
+from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.host.execution.c_helpers import C_TYPES, RESERVED, expression, literal
 from ember_hw.host.execution.checks import (
     Bound,
@@ -194,6 +195,9 @@ class Statements:
             case Store():
                 place = self.place(statement.symbol, statement.indices)
                 return [f"{place} = {self.name(statement.value)};"]
+            case ReadRow() if (form := row_element(self.types[statement.row])) in FORMATS:
+                row, index = self.names[statement.row], self.name(statement.index)
+                return self.define(statement.name, f"ember_{form}({row}, {row}_length, {index})")
             case ReadRow():
                 return self.define(
                     statement.name, f"{self.names[statement.row]}[{self.name(statement.index)}]"

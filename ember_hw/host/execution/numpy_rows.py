@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.execute_code import row_element
+from ember_hw.compiler.quantized_rows import FORMATS, RowFormat
 from ember_hw.host.execution.numpy_operations import DTYPES
 from ember_hw.host.execution.queues import Batch
 
@@ -41,8 +42,11 @@ class Rows:
     def typed(self, type_: str) -> RowsOfType:
         """Return the rows as those of a type, ``row<f32>``."""
         if type_ not in self._typed:
-            dtype = DTYPES[row_element(type_)]
-            self._typed[type_] = RowsOfType(self._batch, self._kept, dtype)
+            element = row_element(type_)
+            if element in FORMATS:
+                self._typed[type_] = QuantizedRows(self._batch, FORMATS[element])
+            else:
+                self._typed[type_] = RowsOfType(self._batch, self._kept, DTYPES[element])
         return self._typed[type_]
 
     def is_set(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -122,3 +126,39 @@ class RowsOfType:
                 self._flat = np.concatenate((self._flat, row))
             places[numbers == -1 - variable] = self._places[variable]
         return places
+
+
+class QuantizedRows(RowsOfType):
+    """Numbers of quantised rows by the row's number; no variable keeps one.
+
+    Parameters
+    ----------
+    batch : Batch
+        Its rows.
+    form : RowFormat
+        How they lie in the queue.
+    """
+
+    def __init__(self, batch: Batch, form: RowFormat) -> None:
+        super().__init__(batch, {}, np.dtype(np.uint8))
+        self._form = form
+        self._code_bytes = self._lengths - form.extra_bytes
+        self._lengths = self._code_bytes * form.codes_per_byte
+
+    def elements(self, numbers: NDArray[np.int64], indices: Any) -> NDArray[Any]:
+        """Return an element, or an array of elements a row: indices that broadcast to (M, ..)."""
+        form, starts = self._form, self._starts[numbers]
+        ends = (starts + self._code_bytes[numbers])[:, None] + np.arange(form.extra_bytes)
+        scale, bias = form.scales(self._flat[ends])
+        if np.ndim(indices) == 2:
+            starts, scale, bias = starts[:, None], scale[:, None], bias[:, None]
+        packed = self._flat[starts + indices // form.codes_per_byte]
+        if form.codes_per_byte == 2:
+            packed = np.where(indices % 2 == 0, packed & 15, packed >> 4)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = scale * packed.astype(np.float32)
+            return product + bias
+
+    def block(self, numbers: NDArray[np.int64], first: int, count: int, step: int) -> NDArray[Any]:
+        """Return the same elements of each row, (M, count)."""
+        return self.elements(numbers, first + np.arange(count)[None, :] * step)

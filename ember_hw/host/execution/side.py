@@ -12,6 +12,7 @@ from ember_hw.compiler.backend.execute_code import ExecuteCode, Pop, Scalar, is_
 from ember_hw.compiler.backend.execute_operations import FLOATS, HALVES
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.program import Callback, Nest
+from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.c_compiler import find_compiler
@@ -26,7 +27,7 @@ __all__ = ["ENGINES", "ExecuteSide"]
 ENGINES = ("auto", "c", "numpy")
 
 #: Row dtypes of operands by element type of the row that the code pops.
-_ROW_DTYPES = {name: (name,) for name in (*HALVES, *FLOATS)}
+_ROW_DTYPES = {name: (name,) for name in (*HALVES, *FLOATS, *FORMATS)}
 #: Floats that a scalar of a bundle can be.
 _SCALAR_FLOATS = (*HALVES, "f32")
 _INTEGER_DTYPES = ("index", "i8", "i16", "i32", "i64")
