@@ -9,9 +9,6 @@ import serial
 
 from ember_hw.errors import LinkError
 
-#: Most bytes that a read asks the system for.
-_READ_BYTES = 1 << 16
-
 
 class Channel(Protocol):
     """Bytes in order, some of which may be lost or wrong."""
@@ -82,10 +79,10 @@ class SerialChannel:
     def read(self, seconds: float) -> bytes:
         """Return what has come."""
         try:
-            self._serial.timeout = seconds
+            if self._serial.timeout != seconds:  # setting it asks the system to set up the port
+                self._serial.timeout = seconds
             first = self._serial.read(1)
-            self._serial.timeout = 0
-            return first + self._serial.read(_READ_BYTES) if first else b""
+            return first + self._serial.read(self._serial.in_waiting) if first else b""
         except (serial.SerialException, OSError, TypeError) as error:
             # pyserial raises TypeError where another thread has closed the port.
             raise self._gone(error) from error

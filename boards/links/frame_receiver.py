@@ -74,7 +74,7 @@ class FrameReceiver(wiring.Component):
             is_flag.eq(self.i.valid & (self.i.payload == FLAG)),
             is_body.eq(self.i.valid & (self.i.payload != FLAG) & (self.i.payload != ESCAPE)),
             byte.eq(self.i.payload ^ (escaped << ESCAPE_XOR.bit_length() - 1)),
-            room.eq(written - taken != STORED_BYTES),
+            room.eq(written != taken ^ STORED_BYTES),  # all but the topmost bit alike: full
             crc.data.eq(byte),
             crc.valid.eq(is_body),
             crc.start.eq(is_flag),
