@@ -290,7 +290,7 @@ class EmbeddingBagCollection(torch.nn.Module):
 
     def _pool(self, calls: Mapping[str, BagCall]) -> list[Tensor]:
         """Return the pooled rows of each call; those of one kind by one program if that fits."""
-        kinds: dict[tuple[str, Any, bool], list[str]] = {}
+        kinds: dict[tuple[Any, ...], list[str]] = {}
         for name, call in calls.items():
             kinds.setdefault(call.shape_class, []).append(name)
         rows: dict[str, Tensor] = {}
@@ -307,7 +307,7 @@ class EmbeddingBagCollection(torch.nn.Module):
         return [rows[name] for name in calls]
 
     def _together(
-        self, kind: tuple[str, Any, bool], calls: Mapping[str, BagCall], rows: dict[str, Tensor]
+        self, kind: tuple[Any, ...], calls: Mapping[str, BagCall], rows: dict[str, Tensor]
     ) -> str | None:
         """Pool with one program and add the rows, or say why not."""
         device = self.accelerator

@@ -22,7 +22,7 @@ from ember_hw.host.nn.gradients import (
     pooled_with_gradient,
     rows_of,
 )
-from ember_hw.host.nn.lookups import BagCall, Lookups, check_weight
+from ember_hw.host.nn.lookups import BagCall, Lookups, check_weight, dtype_of
 from ember_hw.host.nn.nested import is_nested, nested_like, parts_of
 from ember_hw.host.request import normalise_request, padding_row
 
@@ -99,7 +99,7 @@ def embedding_bag(
     ----------
     input : int32 or int64 (N,) or (B, L), or nested tensor of B parts
         Rows to look up.
-    weight : float32 (num_embeddings, D)
+    weight : float32, float16 or bfloat16 (num_embeddings, D)
         The table.
     offsets : int32 or int64 (B,) or (B + 1,), optional
         Where each bag begins in 1-D `input`.
@@ -107,22 +107,22 @@ def embedding_bag(
         Refused otherwise, with the remedy.
     norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx
         As of `torch.nn.functional.embedding_bag`.
-    per_sample_weights : float32 of the shape of `input`, optional
+    per_sample_weights : of the table's dtype and the shape of `input`, optional
         What each row is multiplied by; with mode "sum" alone.
     device : Device, optional
         Computes it; see `ember_hw.nn.default_device`.
 
     Returns
     -------
-    float32 (B, D)
-        Zeros for an empty bag, in each mode.
+    (B, D) of the table's dtype
+        Accumulated in float32, rounded once. Zeros for an empty bag, in each mode.
 
     Raises
     ------
     TypeError, ValueError, IndexError
         The arguments break a rule; the device wasn't touched.
     UnsupportedError
-        There is a `max_norm`, or the table isn't float32.
+        There is a `max_norm`, or the table is of another dtype.
     NotImplementedError
         `per_sample_weights` with another mode than "sum".
 
@@ -163,7 +163,7 @@ def embedding(
     ----------
     input : int32 or int64 (..), or nested tensor
         Rows to look up.
-    weight : float32 (num_embeddings, D)
+    weight : float32, float16 or bfloat16 (num_embeddings, D)
         The table.
     padding_idx : int, optional
         The row that gets no gradient; its stored values are returned.
@@ -176,7 +176,7 @@ def embedding(
 
     Returns
     -------
-    float32 (.., D)
+    (.., D) of the table's dtype
         Nested, if the input is.
 
     Raises
@@ -184,7 +184,7 @@ def embedding(
     TypeError, ValueError, IndexError
         The arguments break a rule; the device wasn't touched.
     UnsupportedError
-        There is a `max_norm`, or the table isn't float32.
+        There is a `max_norm`, or the table is of another dtype.
 
     Examples
     --------
@@ -240,6 +240,7 @@ def checked_bag(
         num_embeddings=rows,
         include_last_offset=include_last_offset,
         per_sample_weights=per_sample_weights,
+        weights_dtype=dtype_of(weight),
         padding_idx=options.padding_idx,
         mode=options.mode,
         table_name=options.name,

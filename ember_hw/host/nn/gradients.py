@@ -17,7 +17,7 @@ from ember_hw.host.request import MODES
 __all__ = ["BagGradient", "RowGradient", "needs_gradient", "pooled_with_gradient", "rows_of"]
 
 _ATEN: Any = torch.ops.aten
-_MAX = MODES.index("max")
+_MEAN, _MAX = MODES.index("mean"), MODES.index("max")
 
 Tensor = torch.Tensor
 
@@ -158,6 +158,8 @@ class _Bag:
                 self._weight, self._indices, self._offsets, False, _MAX
             )
         scales = None if self._scales is None else self._used(self._scales.reshape(-1))
+        if gradient.scale_grad_by_freq:
+            return self._of_weight_by_frequency(rows, scales)
         return _ATEN._embedding_bag_backward(
             self._grad,
             self._indices,
@@ -166,11 +168,25 @@ class _Bag:
             self._sizes,
             largest,
             rows,
-            gradient.scale_grad_by_freq,
+            False,
             self._mode,
             gradient.sparse,
             scales,
         )
+
+    def _of_weight_by_frequency(self, rows: int, scales: Tensor | None) -> Tensor:
+        """Return the gradient of the table with each row's divided by its number of lookups.
+
+        That of a plain embedding: torch's own for bags takes the count of another row.
+        """
+        grad = self._grad
+        if self._mode == _MEAN:
+            grad = grad / self._sizes.clamp(min=1)[:, None]
+        of_rows = grad[self._bag_of]
+        if scales is not None:
+            of_rows = of_rows * scales[:, None]
+        sparse = self._gradient.sparse
+        return _ATEN.embedding_backward(of_rows, self._indices, rows, -1, True, sparse)
 
     def of_scales(self) -> Tensor:
         """Return the gradient of the weights of lookups; 0 of those that no bag has."""

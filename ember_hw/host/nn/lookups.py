@@ -14,6 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.row_length import longest_rows
+from ember_hw.compiler.element_dtypes import (
+    ELEMENT_DTYPES,
+    FLOAT_NAMES,
+    tensor_array,
+    tensor_of,
+)
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source
 from ember_hw.compiler.frontend.tables import MERGED_LEVELS, TablesSpec
@@ -25,7 +31,7 @@ from ember_hw.host.nn.devices import default_device
 from ember_hw.host.program_cache import program_of
 from ember_hw.host.request import LookupRequest
 
-__all__ = ["BagCall", "Lookups", "check_weight"]
+__all__ = ["BagCall", "Lookups", "check_weight", "dtype_of"]
 
 Tensor = torch.Tensor
 
@@ -38,7 +44,7 @@ class BagCall:
     ----------
     name : str
         How messages call the table.
-    weight : tensor, float32 (num_embeddings, D)
+    weight : tensor, float32, float16 or bfloat16 (num_embeddings, D)
         The table.
     lookup : LookupRequest
         Its bags, without lookups of `padding_idx`.
@@ -52,13 +58,14 @@ class BagCall:
     mode: str
 
     @property
-    def shape_class(self) -> tuple[str, np.dtype[Any], bool]:
-        """What a program depends on besides the table."""
-        return self.mode, self.lookup.indices.dtype, self.lookup.weights is not None
+    def shape_class(self) -> tuple[Any, ...]:
+        """What a program depends on, besides the columns of the table."""
+        lookup = self.lookup
+        return self.mode, lookup.indices.dtype, lookup.weights is not None, self.weight.dtype
 
 
 def check_weight(weight: Any, name: str) -> None:
-    """Refuse a table that isn't a dense float32 matrix with data.
+    """Refuse a table that isn't a dense matrix of floats with data.
 
     Raises
     ------
@@ -76,11 +83,17 @@ def check_weight(weight: Any, name: str) -> None:
         raise TypeError(f"{name} must be a dense tensor with data, not a {what} tensor")
     if weight.ndim != 2:
         raise ValueError(f"{name} must have 2 dimensions, not {weight.ndim}")
-    if weight.dtype != torch.float32:
-        dtype = str(weight.dtype).removeprefix("torch.")
+    dtype = str(weight.dtype).removeprefix("torch.")
+    if dtype not in FLOAT_NAMES:
         raise UnsupportedError(
-            f"{name} must be of dtype float32, not {dtype}; convert the module with .float()"
+            f"{name} must be of dtype {', '.join(FLOAT_NAMES)}, not {dtype}; convert the module "
+            "with .float()"
         )
+
+
+def dtype_of(weight: Tensor) -> np.dtype[Any]:
+    """Return the dtype of a table's rows as arrays; bfloat16 is that of ml_dtypes."""
+    return ELEMENT_DTYPES[FLOAT_NAMES[str(weight.dtype).removeprefix("torch.")]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +159,7 @@ class Lookups:
         self._held.clear()
 
     def pool(self, call: BagCall) -> Tensor:
-        """Return the pooled rows of one bag, float32 (B, D)."""
+        """Return the pooled rows of one bag, (B, D) of the table's dtype."""
         program = self._program(
             (self.device, "bag", *call.shape_class),
             (call.weight,),
@@ -168,7 +181,7 @@ class Lookups:
         names = tuple(call.name for call in calls)
         self._check_together(calls)
 
-        def spec(tables: Sequence[NDArray[np.float32]]) -> TablesSpec:
+        def spec(tables: Sequence[NDArray[Any]]) -> TablesSpec:
             bags = [_bag_spec(c, tables[place]) for c, place in zip(calls, places, strict=True)]
             return TablesSpec(tuple(bags), tuple(f"tab{place}" for place in places), ())
 
@@ -181,7 +194,7 @@ class Lookups:
         return [_tensor(rows, call.weight) for rows, call in zip(results, calls, strict=True)]
 
     def rows(self, name: str, weight: Tensor, indices: IndexArray) -> Tensor:
-        """Return the row of each index, float32 (.., D).
+        """Return the row of each index, (.., D) of the table's dtype.
 
         Raises
         ------
@@ -190,7 +203,7 @@ class Lookups:
         """
         dtype = indices.dtype.name
         program = self._program(
-            (self.device, "rows", dtype),
+            (self.device, "rows", dtype, weight.dtype),
             (weight,),
             lambda tables: OperationSpec(
                 kind="embedding",
@@ -210,7 +223,8 @@ class Lookups:
                 f"opt_level must be 2 or 3 for {len(calls)} bags in one program, not "
                 f"{self.opt_level}"
             )
-        longest = longest_rows(self.device.config, 4)[self.opt_level]
+        size = calls[0].weight.element_size()
+        longest = longest_rows(self.device.config, size)[self.opt_level]
         for call in calls:
             columns = call.weight.shape[1]
             if not 1 <= columns <= longest:
@@ -223,7 +237,7 @@ class Lookups:
         self,
         key: tuple[Any, ...],
         weights: Sequence[Tensor],
-        spec: Callable[[Sequence[NDArray[np.float32]]], Any],
+        spec: Callable[[Sequence[NDArray[Any]]], Any],
     ) -> Program:
         """Return the program of a shape class with these tables, as they are now."""
         places = tuple(_place(weight) for weight in weights)
@@ -238,7 +252,7 @@ class Lookups:
         return held.program
 
 
-def _bag_spec(call: BagCall, table: NDArray[np.float32]) -> EmbeddingBagSpec:
+def _bag_spec(call: BagCall, table: NDArray[Any]) -> EmbeddingBagSpec:
     return EmbeddingBagSpec(
         name=call.name,
         num_embeddings=table.shape[0],
@@ -267,10 +281,10 @@ def _place(weight: Tensor) -> tuple[Any, ...]:
     return (*place, next(_number) if weight.is_inference() else weight._version)
 
 
-def _array(weight: Tensor) -> NDArray[np.float32]:
-    return weight.detach().cpu().numpy()
+def _array(weight: Tensor) -> NDArray[Any]:
+    return tensor_array(weight)
 
 
-def _tensor(rows: NDArray[np.float32], weight: Tensor) -> Tensor:
-    tensor: Tensor = torch.from_numpy(rows)
+def _tensor(rows: NDArray[Any], weight: Tensor) -> Tensor:
+    tensor: Tensor = tensor_of(rows)
     return tensor.to(weight.device)

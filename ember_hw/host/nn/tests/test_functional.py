@@ -77,9 +77,10 @@ def test_written_table_is_seen(device):
         ([[1.0]], TypeError, "weight must be a torch tensor, not list"),
         (torch.ones(3), ValueError, "weight must have 2 dimensions, not 1"),
         (
-            torch.ones(3, 2, dtype=torch.bfloat16),
+            torch.ones(3, 2, dtype=torch.float64),
             UnsupportedError,
-            "weight must be of dtype float32, not bfloat16; convert the module with .float()",
+            "weight must be of dtype float32, float16, bfloat16, not float64; convert the module "
+            "with .float()",
         ),
         (
             torch.ones(3, 2).to_sparse(),

@@ -54,13 +54,24 @@ def test_bag(device, counting, mode, padding_idx, sparse, is_weighted):
         assert not found[1].to_dense()[2].any()
 
 
-def test_scale_by_frequency_is_torch_s(device):
-    options: Any = {"mode": "sum", "scale_grad_by_freq": True}
-    weight = torch.randn(10, 4)
-    (_, found, _), (_, wanted, _) = (
-        gradients(module.embedding_bag, weight, **options) for module in (ours, theirs)
-    )
-    assert torch.equal(found, wanted)
+@pytest.mark.parametrize(("mode", "is_weighted"), [("sum", False), ("sum", True), ("mean", False)])
+def test_scale_by_frequency_divides_by_the_lookups_of_each_row(device, mode, is_weighted):
+    weight, scales = torch.randn(10, 4), torch.rand(9) if is_weighted else None
+    options: Any = {"mode": mode, "padding_idx": 4}
+    _, found, _ = gradients(ours.embedding_bag, weight, scales, scale_grad_by_freq=True, **options)
+    _, wanted, _ = gradients(theirs.embedding_bag, weight, scales, **options)
+    counts = torch.bincount(INDICES, minlength=10).clamp(min=1)
+    torch.testing.assert_close(found, wanted / counts[:, None])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_tables_have_torch_s_gradients(device, dtype):
+    weight, scales = torch.randn(10, 4).to(dtype), torch.rand(9).to(dtype)
+    found = gradients(ours.embedding_bag, weight, scales, mode="sum")
+    wanted = gradients(theirs.embedding_bag, weight, scales, mode="sum")
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype is dtype
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("padding_idx", [None, 2])

@@ -70,6 +70,17 @@ def test_embedding_takes_indices_of_any_shape(device, counting, shape):
     assert counting.launches == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+def test_narrow_tables_give_rows_of_their_dtype(device, counting, kind, dtype):
+    theirs = getattr(torch.nn, kind)(10, 4, dtype=dtype)
+    ours = getattr(nn, kind).from_torch(theirs)
+    with torch.no_grad():
+        assert ours(MATRIX).dtype is dtype
+        torch.testing.assert_close(ours(MATRIX), theirs(MATRIX))
+    assert counting.launches == 2
+
+
 @pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
 def test_attributes_and_state_are_torch_s(device, kind):
     torch.manual_seed(0)
@@ -278,10 +289,11 @@ def test_module_with_hooks_is_refused():
     ("dtype", "place", "error", "message"),
     [
         (
-            torch.float16,
+            torch.float64,
             "cpu",
             UnsupportedError,
-            "weight must be of dtype float32, not float16; convert the module with .float()",
+            "weight must be of dtype float32, float16, bfloat16, not float64; convert the module "
+            "with .float()",
         ),
         (
             torch.float32,
