@@ -85,6 +85,7 @@ class Values:
         self._types = code.types()
         self._callbacks = {callback.id: callback for callback in callbacks}
         self._updates: dict[int, list[tuple[Callback, Statement, bool]]] = {}
+        self._initial = {variable.number: variable.initial for variable in code.variables}
         self.terms: dict[str, Term] = {}
         self._add(code.entry, {}, ())
         for statement in code.entry:
@@ -179,6 +180,29 @@ class Values:
             return False
         return any(iteration_level(c) == level and is_always for c, _, is_always in updates)
 
+    def _counted(self, number: int) -> int | None:
+        """Return the loop whose iterations a variable numbers, from 0 or 1 each time it begins."""
+        updates = self._updates.get(number, [])
+        steps = [(c, s, a) for c, s, a in updates if isinstance(s, Increment)]
+        if len(steps) != 1 or not self._is_zero(self._initial.get(number)):
+            return None
+        ((callback, step, is_always),) = steps
+        level = iteration_level(callback)
+        resets = [(c, s, a) for c, s, a in updates if isinstance(s, SetVariable)]
+        begins_anew = any(iteration_level(c) == level - 1 and a for c, _, a in resets)
+        is_reset = all(
+            self._is_zero(s.value) and iteration_level(c) == level - 1 for c, s, _ in resets
+        )
+        counts = step.amount == 1 and is_always and level >= 0
+        return level if counts and is_reset and (begins_anew or level == 0) else None
+
+    def _is_zero(self, name: str | None) -> bool:
+        match self.terms.get(name or ""):
+            case ("constant", str(), 0):
+                return True
+            case _:
+                return False
+
     def polynomial(self, term: Term) -> Polynomial | None:
         """Return a term as a sum of products; None if it isn't one."""
         match term:
@@ -188,6 +212,9 @@ class Values:
                 return {(symbol,): 1}
             case ("slot", Slot() as slot):
                 return self._slot_polynomial(slot)
+            case ("variable", int() as number):
+                level = self._counted(number)
+                return None if level is None else {(_variable(level),): 1}
             case ("addi" | "subi" | "muli", _, _):
                 operation, lhs, rhs = term
                 return _combined(operation[:3], self.polynomial(lhs), self.polynomial(rhs))
@@ -202,7 +229,11 @@ class Values:
                 (argument,) = (a for a in self._program.arguments if a.number == slot.number)
                 return {(argument.symbol,): 1}
             case SlotKind.UNIT:
-                return {(_variable(self.places.levels[slot.number]),): 1}
+                level = self.places.levels[slot.number]
+                unit = self._program.units[level]
+                if unit.is_relay:  # has one iteration, from its lower bound on
+                    return self._slot_polynomial(unit.lower)
+                return {(_variable(level),): 1}
             case _:
                 pass
         (stream,) = (s for s in self._program.streams if s.number == slot.number)
