@@ -6,6 +6,7 @@ import os
 import select
 import threading
 import tty
+from contextlib import suppress
 from typing import Self
 
 from ember_hw.boards.simulated.model import BoardModel
@@ -21,7 +22,8 @@ class SimulatedTerminal:
     """Lends a model to a thread that moves bytes between it and a pseudo-terminal.
 
     The simulation is slower than a board, so whoever opens the port must be patient. While nobody
-    speaks, the board's time stands still.
+    speaks, the board's time stands still. Bytes for which the system has no room, because nobody
+    reads them, are lost, as on a wire.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ class SimulatedTerminal:
         self._model = model
         self._master, self._slave = os.openpty()
         tty.setraw(self._slave)
+        os.set_blocking(self._master, False)
         self.port = os.ttyname(self._slave)
         self._wake, self._waker = os.pipe()
         self.error: Exception | None = None
@@ -95,5 +98,6 @@ class SimulatedTerminal:
             self._cycles = self._model.cycles
             del waiting[:taken]
             if got:
-                os.write(self._master, got)
+                with suppress(BlockingIOError):
+                    os.write(self._master, got)
             quiet_cycles = 0 if got or taken else quiet_cycles + self._cycles - before
