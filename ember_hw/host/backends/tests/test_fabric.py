@@ -85,7 +85,7 @@ def test_several_nests_run_one_after_the_other(device: Device) -> None:
     ("field", "value", "code"),
     [
         (("reduce", "format"), 1, FaultCode.UNEXPECTED_ROW_LENGTH),
-        (("reduce0", "operation"), 3, FaultCode.ILLEGAL_REDUCE_MICROCODE),
+        (("reduce1", "emit_events"), 1, FaultCode.ILLEGAL_REDUCE_MICROCODE),  # not told
     ],
 )
 def test_a_fault_of_the_unit_stops_the_program_and_no_other(
