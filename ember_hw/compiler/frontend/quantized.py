@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import torch
 
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
@@ -11,7 +15,48 @@ from ember_hw.compiler.frontend.tables import TablesSpec
 from ember_hw.compiler.quantized_rows import QuantizedTable, format_of, quantize
 from ember_hw.errors import UnsupportedError
 
-__all__ = ["with_table"]
+__all__ = ["unpacked", "with_table"]
+
+
+def unpacked(module: torch.nn.Module) -> tuple[torch.nn.Module, dict[str, QuantizedTable]]:
+    """Return a module that torch.export can read, and the quantised table that it stands for.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A `torch.ao.nn.quantized.EmbeddingBag` of quint8 or quint4x2 becomes an `EmbeddingBag`; any
+        other comes back as it is, without a table.
+
+    Raises
+    ------
+    UnsupportedError
+        Rows of it are pruned.
+    """
+    quantized: Any = sys.modules.get("torch.ao.nn.quantized")
+    if quantized is None or not isinstance(module, quantized.EmbeddingBag):
+        return module, {}
+    bag: Any = module
+    if bag.pruned_weights:
+        raise UnsupportedError(
+            f"rows of {type(module).__name__} must all be there, not pruned; pack them again"
+        )
+    weight: Any = torch.ops.quantized.embedding_bag_unpack(bag._packed_params._packed_weight)
+    codes = "int4" if weight.dtype is torch.quint4x2 else "int8"
+    scale = weight.q_per_channel_scales().float().numpy()
+    points = weight.q_per_channel_zero_points().float().numpy()
+    form = format_of(codes)
+    packed: Any = weight.int_repr().numpy()
+    rows = packed.reshape(bag.num_embeddings, -1)
+    ends = np.stack((scale, -scale * points), axis=1).astype(form.scale)
+    table = np.concatenate((rows, ends.view(np.uint8)), axis=1)
+    plain = torch.nn.EmbeddingBag(
+        bag.num_embeddings,
+        bag.embedding_dim,
+        mode=bag.mode,
+        include_last_offset=bag.include_last_offset,
+        _weight=torch.zeros(bag.num_embeddings, bag.embedding_dim),
+    )
+    return plain, {"weight": QuantizedTable(table, bag.embedding_dim, codes)}
 
 
 def with_table(

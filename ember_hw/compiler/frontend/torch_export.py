@@ -19,7 +19,7 @@ from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
 from ember_hw.compiler.frontend.probe_sizes import is_same, probes
-from ember_hw.compiler.frontend.quantized import with_table
+from ember_hw.compiler.frontend.quantized import unpacked, with_table
 from ember_hw.compiler.frontend.sparse_inputs import (
     check_constants,
     has_sparse,
@@ -104,6 +104,8 @@ def import_module(
     if isinstance(model, ExportedProgram):
         spec = import_graph(model).spec
     elif isinstance(model, torch.nn.Module):
+        model, own = unpacked(model)
+        tables = {**own, **(tables or {})}
         spec = _import_torch_module(model, _as_tensors(example_inputs))
     else:
         raise TypeError(

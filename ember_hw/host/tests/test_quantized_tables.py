@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -159,6 +160,38 @@ def test_a_table_of_rows_is_taken_without_a_copy(tmp_path: Path) -> None:
     loaded = Program.load(tmp_path / "p.ember")
     with open_device("interpreter", config=UNIT) as device:
         assert torch.equal(device.run(loaded, inputs), device.run(program, inputs))
+
+
+def torch_s_own(columns: int, dtype: torch.dtype) -> Any:
+    """Return a quantised bag of torch with its weight packed."""
+    kinds: Any = importlib.import_module("torch.ao.nn.quantized")
+    observers: Any = importlib.import_module("torch.ao.quantization")
+    values = tensor_of(weight(columns))
+    scheme: Any = torch.per_channel_affine_float_qparams
+    observer = observers.PerChannelMinMaxObserver(dtype=dtype, qscheme=scheme, ch_axis=0)
+    observer(values)
+    module = kinds.EmbeddingBag(ROWS, columns, mode="sum", dtype=dtype)
+    pack: Any = torch.quantize_per_channel
+    module.set_weight(pack(values, *observer.calculate_qparams(), 0, dtype))
+    return module
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize(("dtype", "columns"), [(torch.quint8, 5), (torch.quint4x2, 6)], ids=str)
+def test_torch_s_quantised_bag_is_taken(dtype: torch.dtype, columns: int) -> None:
+    module = torch_s_own(columns, dtype)
+    inputs = (tensor_of(INDICES), tensor_of(OFFSETS))
+    program = compile(module, inputs, config=UNIT)
+    with open_device("interpreter", config=UNIT) as device:
+        found = device.run(program, inputs)
+    assert bit_equal(found.numpy(), binding_of(program).reference(program, inputs))
+    torch.testing.assert_close(found, module(*inputs), rtol=0, atol=1e-5)  # torch fuses
+    module.pruned_weights = True
+    with pytest.raises(UnsupportedError) as error:
+        compile(module, inputs, config=UNIT)
+    assert str(error.value) == (
+        "rows of EmbeddingBag must all be there, not pruned; pack them again"
+    )
 
 
 @pytest.mark.parametrize("opt_level", [0, 1])
