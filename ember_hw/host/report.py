@@ -282,6 +282,12 @@ class Report:
             attributes["profiler"] = lambda: kept
         return Report(**attributes)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from ember_hw.host.report_html import as_fragment
+
+        return as_fragment(self)
+
     def __str__(self) -> str:
         from ember_hw.host.report_text import as_text
 

@@ -73,6 +73,13 @@ def as_html(report: Report) -> str:
     )
 
 
+def as_fragment(report: Report) -> str:
+    """Return what a notebook shows of a report: its text and its pictures, on their own ground."""
+    colours = f"background: {COLOURS['surface']}; color: {COLOURS['ink']}; padding: 1em"
+    figures = "".join(draw_svg(report, name) for name in pictures(report))
+    return f'<div style="{colours}"><pre>{escape(str(report))}</pre>{figures}</div>'
+
+
 def _variables() -> str:
     """Return the colours as properties of the page: light, and dark where the reader wants it."""
 

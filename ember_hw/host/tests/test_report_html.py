@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from ember_hw.host.report import Report
-from ember_hw.host.report_html import as_html
+from ember_hw.host.report_html import as_fragment, as_html
 from ember_hw.host.tests.profiles import a_timed_report
 from ember_hw.host.tests.test_report import untimed_report
 
@@ -89,6 +89,15 @@ def test_page_says_what_the_text_says(text: str) -> None:
 def test_report_can_be_read_back_from_its_page(text: str, report: Report) -> None:
     (data,) = re.findall(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)
     assert Report.from_dict(json.loads(data)) == report
+
+
+def test_notebook_shows_text_and_pictures(report: Report) -> None:
+    shown = as_fragment(report)
+    assert report._repr_html_() == shown  # pyright: ignore[reportPrivateUsage]  # a notebook calls it
+    page = Page(shown)
+    assert page.texts[0] == str(report)
+    assert shown.count("<svg") == 4
+    assert "var(" not in shown
 
 
 def test_run_without_a_clock_has_a_page_without_pictures() -> None:
