@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ember_hw.compiler.quantized_rows import QuantizedTable, dequantize, quantize
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
+    from ember_hw.host.table_files import map_table
     from ember_hw.host.torch_backend import Record, explain
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "explain",
     "fusedmm",
     "load",
+    "map_table",
     "nn",
     "open_device",
     "quantize",
@@ -59,6 +61,7 @@ _HOMES = {
     "explain": "ember_hw.host.torch_backend",
     "fusedmm": "ember_hw.compiler.frontend.torch_ops",
     "load": "ember_hw.compiler.program_file",
+    "map_table": "ember_hw.host.table_files",
     "open_device": "ember_hw.host.device",
     "quantize": "ember_hw.compiler.quantized_rows",
     "spmm": "ember_hw.compiler.frontend.torch_ops",
