@@ -21,7 +21,12 @@ from ember_hw.boards.simulated.terminal import SimulatedTerminal
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, LinkError, ProgramError
 from ember_hw.host.backends.beats import BeatParser
-from ember_hw.host.backends.requests import argument_values, check_ended, read_completed
+from ember_hw.host.backends.requests import (
+    argument_values,
+    check_ended,
+    check_leaves,
+    read_completed,
+)
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.host.memory_layout import Region
@@ -152,7 +157,10 @@ class Backend:
         ------
         LinkError
             The link broke; the next launch opens it anew.
+        ProgramError
+            A region is beyond the board's memory, or the nest's rows can't leave.
         """
+        check_leaves(launch, self.config)
         board = self._open()
         has_ended = False
         try:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.config import LINE_BYTES, AcceleratorConfig
-from ember_hw.errors import DeviceError
+from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.launch import Launch
 from ember_hw.registers import (
     ADDRESS_WIDTH_BITS,
@@ -138,6 +138,23 @@ def check_ended(
         raise DeviceError(f"state at the end of a program must be DONE, not {state.name}")
     if completed != requests:
         raise DeviceError(f"requests that ended must be all {requests}, not {completed}")
+
+
+def check_leaves(launch: Launch, config: AcceleratorConfig) -> None:
+    """Refuse a nest whose bundles and rows would have to leave a unit from which they can't.
+
+    Raises
+    ------
+    ProgramError
+        The config has a reduce unit, and the nest isn't made for it.
+    """
+    nest = launch.nest
+    if config.execute == "reduce" and nest is not None and nest.fabric is None:
+        raise ProgramError(
+            f"rows of nest {nest.name!r} must leave through the reduce unit of config "
+            f"{config.name!r}, and can't: {nest.reason or 'it was assembled by hand'}; "
+            "compile it for a config with execute='queues'"
+        )
 
 
 def input_arrays(

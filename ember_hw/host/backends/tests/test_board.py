@@ -18,6 +18,7 @@ from ember_hw.boards.simulated.board import CONFIG
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, LinkError, ProgramError
 from ember_hw.host.backends.board import Backend, check_identity
+from ember_hw.host.backends.requests import check_leaves
 from ember_hw.host.backends.selftest import run_selftest
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.launch import Launch
@@ -165,6 +166,19 @@ def test_a_program_beyond_memory_is_refused(device: Device) -> None:
     message = r"^'.*' must lie within the memory of board 'sim', 0x100000 to 0x200000, not at 0x.*"
     with pytest.raises(ProgramError, match=message):
         device.run(lookups.program, (lookups.indices, lookups.offsets))
+
+
+def test_rows_that_cannot_leave_are_refused() -> None:
+    (nest,) = Lookups(7).program.nests
+    launch = Launch(nest.microcode, (), (), nest=replace(nest, reason="of its weights"))
+    config = CONFIG.with_changes(name="reducing", execute="reduce")
+    check_leaves(launch, CONFIG)
+    with fails(
+        f"rows of nest {nest.name!r} must leave through the reduce unit of config 'reducing', and "
+        "can't: of its weights; compile it for a config with execute='queues'",
+        ProgramError,
+    ):
+        check_leaves(launch, config)
 
 
 def test_a_port_in_use_is_told(backend: Backend) -> None:
