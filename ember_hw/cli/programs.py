@@ -204,6 +204,7 @@ def run(
         import numpy as np
 
         import ember_hw
+        from ember_hw.compiler.element_dtypes import storable
         from ember_hw.host.bindings import binding_of
 
         loaded = ember_hw.load(program)
@@ -228,9 +229,9 @@ def run(
         if output is not None:
             step(f"writing {output}")
             if isinstance(result, tuple):
-                np.savez(output, *result)
+                np.savez(output, *(storable(rows) for rows in result))
             else:
-                np.save(output, result)
+                np.save(output, storable(result))
         if report_file is not None:
             step(f"writing {report_file}")
             write_report(report, report_file)

@@ -19,6 +19,7 @@ __all__ = [
     "element_name",
     "is_float",
     "round_to",
+    "storable",
     "tensor_array",
     "tensor_of",
 ]
@@ -91,6 +92,17 @@ def round_to(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
             .view(np.float32)
             .astype(dtype)
         )
+
+
+def storable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that .npy has a name for: bfloat16 as float32, which is exact.
+
+    Examples
+    --------
+    >>> storable(np.ones(2, BFLOAT16)).dtype.name, storable(np.ones(2, np.float16)).dtype.name
+    ('float32', 'float16')
+    """
+    return array.astype(np.float32) if array.dtype == BFLOAT16 else array
 
 
 def tensor_array(tensor: Any) -> NDArray[Any]:

@@ -51,7 +51,9 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> ModuleOp:
         case "aggregation":
             weighted = "weights" in spec.sources
             name = f"aggregate_{facts['mode']}{'_weighted' if weighted else ''}"
-            return emit_pooling(name, facts["mode"], facts["source_dtype"], weighted=weighted)
+            return emit_pooling(
+                name, facts["mode"], facts["source_dtype"], weighted=weighted, types=spec.types
+            )
         case "fusedmm":
             same = facts["same"]
             names = {role: FUSEDMM_SYMBOLS[same.get(role, role)] for role in FUSEDMM_SYMBOLS}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ember_hw.compiler.element_dtypes import FLOAT_NAMES
 from ember_hw.compiler.frontend.operation import (
     Operation,
     check_indices,
@@ -71,7 +72,8 @@ def match_aggregation(node: Node) -> Operation:
     Operation
         Kind "aggregation": roles `dense`, `source`, `target` and, if each edge has one, `weights`.
         Kind "fusedmm": roles `queries`, `keys`, `dense`, `source`, `target`. Facts of both: `mode`,
-        `rows` (an integer, or the role whose first dimension it is), dtypes of the indices.
+        `rows` (an integer, or the role whose first dimension it is), dtypes of the indices, and of
+        an aggregation `dtype`, that of rows, weights and result.
 
     Raises
     ------
@@ -97,7 +99,9 @@ def match_aggregation(node: Node) -> Operation:
         target = _whole_rows(node, target, message)
     target = skip_copies(target)
     rows, factor = _message(node, message)
-    check_table("dense", rows.table, node)
+    score = _score(factor) if factor is not None else None
+    is_fused = score is not None and mode == "sum"
+    check_table("dense", rows.table, node, ("float32",) if is_fused else tuple(FLOAT_NAMES))
     check_indices("source", rows.indices, node, (1,))
     check_indices("target", target, node, (1,))
     columns = size_expression(shape_of(node)[1])
@@ -115,8 +119,8 @@ def match_aggregation(node: Node) -> Operation:
         "source_dtype": index_dtype(rows.indices),
         "target_dtype": index_dtype(target),
     }
+    dense_dtype = str(value_of(rows.table).dtype).removeprefix("torch.")
     sizes: dict[str, tuple[Any, ...]] = {"source": ("E",), "target": ("E",)}
-    score = _score(factor) if factor is not None else None
     if score is not None and mode == "sum":
         queries, keys = _sides(node, score, rows, target)
         for role, table in (("queries", queries), ("keys", keys)):
@@ -147,8 +151,8 @@ def match_aggregation(node: Node) -> Operation:
                 f"{factor!s}, {where}",
             )
         dtype = str(value_of(weights).dtype).removeprefix("torch.")
-        if dtype != "float32":
-            refuse(node, f"weights of edges must be of dtype float32, not {dtype}, {where}")
+        if dtype != dense_dtype:
+            refuse(node, f"weights of edges must be of dtype {dense_dtype}, not {dtype}, {where}")
         inputs["weights"], sizes["weights"] = weights, ("E",)
     return Operation(
         kind="aggregation",
@@ -156,7 +160,7 @@ def match_aggregation(node: Node) -> Operation:
         output=node,
         inputs=inputs,
         tables=("dense",),
-        facts={**facts, "rows": _rows(node, inputs, ("dense",))},
+        facts={**facts, "rows": _rows(node, inputs, ("dense",)), "dtype": dense_dtype},
         sizes=sizes,
     )
 

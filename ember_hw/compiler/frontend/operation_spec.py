@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ember_hw.compiler.element_dtypes import element_name
+from ember_hw.compiler.element_dtypes import FLOAT_NAMES, element_name
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.row_types import RowTypes
 
@@ -56,7 +56,13 @@ class OperationSpec:
 
     @property
     def types(self) -> RowTypes:
-        """Element types of rows and result; those of an embedding may be other than f32."""
+        """Element types of rows, weights and result.
+
+        Those of an embedding and of an aggregation may be other than f32.
+        """
+        if self.kind == "aggregation":
+            name = FLOAT_NAMES[self.facts["dtype"]]
+            return RowTypes(name, name, name)
         if self.kind != "embedding":
             return RowTypes()
         rows = element_name(self.weights["weight"][1].dtype)

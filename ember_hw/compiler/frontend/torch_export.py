@@ -14,6 +14,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 from xdsl.dialects.builtin import ModuleOp
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec, size_rule
 from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
@@ -127,7 +128,7 @@ def _with_output(
     Raises
     ------
     UnsupportedError
-        Only float32 comes back of its kind.
+        What comes back of its kind has the dtype of its rows.
     """
     if isinstance(spec, EmbeddingBagSpec):
         return replace(spec, output=output)
@@ -135,10 +136,11 @@ def _with_output(
         return replace(spec, bags=tuple(replace(bag, output=output) for bag in spec.bags))
     if spec.kind == "embedding":
         return replace(spec, facts={**spec.facts, "output": output})
-    if output != "f32":
+    if output != spec.types.output:
+        wanted, found = (ELEMENT_DTYPES[name].name for name in (spec.types.output, output))
         raise UnsupportedError(
-            f"output_dtype must be float32 for a model of kind {spec.kind!r}, not {output}; an "
-            "EmbeddingBag and an Embedding have others"
+            f"output_dtype must be {wanted} for a model of kind {spec.kind!r}, as that of its rows, "
+            f"not {found}; an EmbeddingBag and an Embedding have others"
         )
     return spec
 

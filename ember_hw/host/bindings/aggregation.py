@@ -13,6 +13,7 @@ from ember_hw.host.bindings.csr import from_edges
 from ember_hw.host.bindings.operation import Call, check
 from ember_hw.host.bindings.pooling import pooling_request
 from ember_hw.host.bindings.request import Request
+from ember_hw.host.bindings.row_types import types_of
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest
 
@@ -55,4 +56,5 @@ def request(program: Program, inputs: Any) -> Request:
 def reference(program: Program, inputs: Any) -> Any:
     """Return the pooled rows, in NumPy in the order of the edges."""
     call = Call(program, inputs)
-    return exact(call.matrix("dense"), _bags(call), call.facts["mode"])
+    dtype = types_of(program).output_dtype()
+    return exact(call.matrix("dense"), _bags(call), call.facts["mode"], dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.host.arrays import (
     check_count,
     check_rows,
@@ -14,6 +15,7 @@ from ember_hw.host.arrays import (
     row_pointers,
 )
 from ember_hw.host.bindings.operation import Call
+from ember_hw.host.bindings.row_types import types_of
 from ember_hw.host.request import LookupRequest
 
 
@@ -60,7 +62,9 @@ def from_edges(call: Call, num_sources: int) -> LookupRequest:
     weights = None
     if "weights" in call:
         name = call.name("weights")
-        weights = float_array(name, call.value("weights"), table, shape=source.shape)[order]
+        dtype = ELEMENT_DTYPES[types_of(call.program).weights]
+        weights = float_array(name, call.value("weights"), table, shape=source.shape, dtype=dtype)
+        weights = weights[order]
     return LookupRequest(np.ascontiguousarray(source[order]), pointers, rows, weights)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ember_hw.compiler.program import Program
 from ember_hw.host.arrays import float_array
 from ember_hw.host.bindings.inputs import check_sizes, is_torch, named_inputs
-from ember_hw.host.bindings.row_types import as_given, check_table
+from ember_hw.host.bindings.row_types import as_given, check_table, types_of
 
 
 class Call:
@@ -70,14 +70,15 @@ class Call:
         Raises
         ------
         TypeError, ValueError
-            It is no dense float32 matrix.
+            It is no dense matrix of the program's dtype of rows, float32 of most kinds.
         """
         symbols: Any = self.program.model["symbols"]
         for symbol, (owner, *_) in symbols.items():
             if owner == role and symbol in self.program.tables:
                 return self.program.tables[symbol]
         name = self.name(role)
-        return float_array(name, self._values[role], name, shape=(None, None))
+        dtype = types_of(self.program).table_dtype()
+        return float_array(name, self._values[role], name, shape=(None, None), dtype=dtype)
 
     def matrices(self) -> dict[str, NDArray[Any]]:
         """Return the matrices of the caller by symbol."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.host.bindings.operation import Call
-from ember_hw.host.bindings.request import Output, Request
+from ember_hw.host.bindings.request import Request
+from ember_hw.host.bindings.row_types import pooled_outputs, types_of
 from ember_hw.host.request import LookupRequest
 
 
@@ -43,7 +44,7 @@ def pooling_request(call: Call, lookup: LookupRequest, mode: str) -> Request:
     return Request(
         arrays=arrays,
         scalars={"B": lookup.num_bags},
-        outputs={"out": Output((lookup.num_bags, columns), start)},
+        outputs=pooled_outputs(types_of(call.program), (lookup.num_bags, columns), start),
         lookups=int(lookup.offsets[-1]),
         finish=finish,
         rows={} if "dense" in call else {"tab": lookup.indices},

@@ -329,20 +329,59 @@ def test_other_output_dtypes_are_refused(dtype: Any) -> None:
         compile(bag("sum", 3, torch.float32), call("sum", torch.float32), output_dtype=dtype)
 
 
+class Neighbours(torch.nn.Module):
+    """A weighted sum, or a maximum, over the edges of a graph."""
+
+    def __init__(self, *, weighted: bool) -> None:
+        super().__init__()
+        self.weighted = weighted
+
+    def forward(self, x: Any, source: Any, target: Any, w: Any = None) -> Any:
+        if self.weighted:
+            rows = w.unsqueeze(-1) * x[source]
+            return torch.zeros_like(x).index_add(0, target, rows)
+        where = target.unsqueeze(-1).expand(-1, x.shape[1])
+        zeros = torch.zeros_like(x)
+        return zeros.scatter_reduce(0, where, x[source], "amax", include_self=False)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "weighted", "opt_level"),
+    [(torch.float16, True, 0), (torch.bfloat16, True, 3), (torch.float16, False, 2)],
+)
+def test_aggregation(dtype: torch.dtype, weighted: bool, opt_level: int) -> None:
+    x = torch.linspace(-2, 3, 35).reshape(7, 5).to(dtype)
+    source, target = torch.tensor([0, 6, 2, 2, 5]), torch.tensor([1, 1, 1, 0, 4])
+    weights = (torch.linspace(-1, 2, 5).to(dtype),) if weighted else ()
+    model, inputs = Neighbours(weighted=weighted), (x, source, target, *weights)
+    program = compile(model, inputs, opt_level=opt_level, config=UNIT)
+    for engine in ENGINES:
+        with open_device("interpreter", config=UNIT, engine=engine) as device:
+            found = check(device, program, inputs, dtype)
+        torch.testing.assert_close(found, model(*inputs), rtol=0.02, atol=0.02)
+    with open_device("interpreter", config=UNIT) as device, pytest.raises(TypeError) as error:
+        device.run(program, (x.float(), *inputs[1:]))
+    assert str(error.value) == (
+        f"x must be of dtype {str(dtype)[6:]}, not float32; nothing is cast (table 'x')"
+    )
+
+
 class Sums(torch.nn.Module):
     def forward(self, x: Any, source: Any, target: Any) -> Any:
         return torch.zeros_like(x).index_add(0, target, x[source])
 
 
-def test_other_kinds_give_float32_alone() -> None:
-    inputs = (torch.zeros(4, 3), torch.tensor([0, 1]), torch.tensor([1, 2]))
+@pytest.mark.parametrize(("rows", "output"), [("float32", "bfloat16"), ("float16", "float32")])
+def test_other_kinds_give_the_dtype_of_their_rows(rows: str, output: str) -> None:
+    x = torch.zeros(4, 3, dtype=getattr(torch, rows))
+    inputs = (x, torch.tensor([0, 1]), torch.tensor([1, 2]))
     with pytest.raises(UnsupportedError) as error:
-        compile(Sums(), inputs, output_dtype="bfloat16")
+        compile(Sums(), inputs, output_dtype=output)
     assert str(error.value) == (
-        "output_dtype must be float32 for a model of kind 'aggregation', not bf16; an "
-        "EmbeddingBag and an Embedding have others"
+        f"output_dtype must be {rows} for a model of kind 'aggregation', as that of its rows, not "
+        f"{output}; an EmbeddingBag and an Embedding have others"
     )
-    assert compile(Sums(), inputs, output_dtype="float32").model["kind"] == "aggregation"
+    assert compile(Sums(), inputs, output_dtype=rows).model["kind"] == "aggregation"
 
 
 def test_arrays_become_tensors_that_share_their_memory() -> None:
