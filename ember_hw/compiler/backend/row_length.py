@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.dialects.au_program import MemoryStream, read_program
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.program import OPT_LEVELS
+from ember_hw.compiler.quantized_rows import RowFormat
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import UnsupportedError
 from ember_hw.isa import layouts
@@ -49,11 +51,16 @@ def check_row_lengths(
     for symbol, members in (stacks or {}).items():
         if symbol in read:
             read.update(members)
+    quantized = {symbol: row for program in programs for symbol, row in _quantized(program)}
     for symbol, table in tables.items():
         if table.ndim < 2 or symbol not in read:
             continue
-        longest = longest_rows(config, table.itemsize)
-        columns = table.shape[-1]
+        longest, columns = longest_rows(config, table.itemsize), table.shape[-1]
+        if symbol in quantized:
+            form, columns = quantized[symbol]
+            # Levels 0 and 1 don't send rows whole.
+            counts = [(n - form.extra_bytes) * form.codes_per_byte for n in longest[2:]]
+            longest = [0, 0, *counts]
         if columns <= longest[opt_level]:
             continue
         enough = [level for level in OPT_LEVELS if columns <= longest[level]]
@@ -76,6 +83,15 @@ def longest_rows(config: AcceleratorConfig, element_bytes: int) -> list[int]:
     distance = distance // config.bus_bytes * config.bus_bytes
     length = most("row0", "length")
     return [count // element_bytes for count in (distance, most("row0", "clip"), length, length)]
+
+
+def _quantized(op: ProgramOp) -> Iterator[tuple[str, tuple[RowFormat, int]]]:
+    """Yield the symbol of each memory of quantised rows, with format and elements of a row."""
+    program = read_program(op)
+    symbols = {argument.number: argument.symbol for argument in program.arguments}
+    for row in program.rows:
+        if isinstance(row.element_type, QuantizedType):
+            yield symbols[row.base], (row.element_type.format, row.length.number)
 
 
 def _tables_read(op: ProgramOp) -> set[str]:

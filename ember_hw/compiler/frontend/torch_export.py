@@ -139,8 +139,8 @@ def _with_output(
     if output != spec.types.output:
         wanted, found = (ELEMENT_DTYPES[name].name for name in (spec.types.output, output))
         raise UnsupportedError(
-            f"output_dtype must be {wanted} for a model of kind {spec.kind!r}, as that of its rows, "
-            f"not {found}; an EmbeddingBag and an Embedding have others"
+            f"output_dtype must be {wanted} for a model of kind {spec.kind!r}, as that of its "
+            f"rows, not {found}; an EmbeddingBag and an Embedding have others"
         )
     return spec
 

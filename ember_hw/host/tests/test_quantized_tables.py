@@ -51,7 +51,20 @@ def program_for(
     opt_level: int = 3,
     output: str | None = None,
 ) -> Program:
-    spec = EmbeddingBagSpec(
+    spec = bag_spec(mode, columns, codes, scale, weighted=weighted, output=output)
+    return build(emit_scf(spec), spec, opt_level=opt_level, config=UNIT)
+
+
+def bag_spec(
+    mode: str,
+    columns: int,
+    codes: str,
+    scale: str | None = None,
+    *,
+    weighted: bool = False,
+    output: str | None = None,
+) -> EmbeddingBagSpec:
+    return EmbeddingBagSpec(
         name="weight",
         num_embeddings=ROWS,
         embedding_dim=columns,
@@ -66,7 +79,6 @@ def program_for(
         weights_name="weights" if weighted else None,
         output=output,
     )
-    return build(emit_scf(spec), spec, opt_level=opt_level, config=UNIT)
 
 
 @pytest.fixture(scope="module", params=["c", "numpy"])
@@ -201,6 +213,17 @@ def test_rows_are_sent_whole(opt_level: int) -> None:
     assert str(error.value) == (
         "rows of 'tab' must be sent whole to be dequantised, at opt_level 2 or 3, "
         f"not at {opt_level}"
+    )
+
+
+@pytest.mark.parametrize(("codes", "most"), [("int8", 65527), ("int4", 131062)])
+def test_longer_rows_than_the_unit_s_are_refused(codes: str, most: int) -> None:
+    spec = bag_spec("sum", most + 1, codes)
+    with pytest.raises(UnsupportedError) as error:
+        build(emit_scf(spec), spec, opt_level=3, config=UNIT)
+    assert str(error.value) == (
+        f"embedding_dim of table 'weight' must be at most {most} at opt_level 3 on config "
+        f"{UNIT.name!r}, not {most + 1}; split the table by columns"
     )
 
 
