@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -70,6 +71,9 @@ class Backend:
     trace : Trace, optional
         Window of each launch to write; the file holds the latest launch, also one that failed. The
         model is built with tracing, which makes it slower. `waveforms` says what lies beside it.
+    verilog : str, optional
+        What is simulated in place of the config's RTL: a module of its name and ports, as a netlist
+        is.
     progress : callable, optional
         Told what a cold build does next.
 
@@ -94,6 +98,7 @@ class Backend:
         max_idle_cycles: int = 100_000,
         record_reads: bool = False,
         trace: Trace | None = None,
+        verilog: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
@@ -108,15 +113,16 @@ class Backend:
         self._trace = trace
         if trace is not None:
             _check_writable(trace.path)  # now, not after a build of minutes
-        text = cached_verilog(config, progress)
+        text = cached_verilog(config, progress) if verilog is None else verilog
+        shape = model_shape(config)
         self._library = build_model(
             text,
-            model_shape(config),
+            shape if verilog is None else replace(shape, probed_streams=0),
             optimise=optimise,
             trace="" if trace is None else trace.format,
             progress=progress,
         )
-        if trace is not None:
+        if trace is not None and verilog is None:
             write_companions(trace, text, config)
         self._model: VerilatorModel | None = None
         self._words: list[int | None] = []
