@@ -84,6 +84,8 @@ def test_a_port_that_breaks_is_told() -> None:
     os.close(slave)
     with pytest.raises(LinkError, match=r"^port /dev/\S+ must stay connected, and broke: "):
         channel.read(0.1)
+    with pytest.raises(LinkError, match=r"^port /dev/\S+ must stay connected, and broke: "):
+        channel.write(b"x")
     channel.close()
 
 
