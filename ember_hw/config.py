@@ -112,8 +112,8 @@ class AcceleratorConfig:
         ``queues``: bundles and rows leave; ``reduce``: the reduce unit takes them, and the rows
         that it makes of them leave.
     int8_lanes : int
-        Codes of int8 rows that the reduce unit takes a cycle: 1, 2 or 4, and no more than a beat
-        has fp32 numbers; 0: it takes no such rows.
+        Codes of int8 rows that the reduce unit takes a cycle: 1, 2 or 4, on buses of 128 bits and
+        more; 0: it takes no such rows.
     results : str
         Of the reduce unit: ``stream``: they leave over AXI4-Stream; ``memory``: they are written
         into a region of memory, through a write port of their own.
@@ -192,11 +192,12 @@ class AcceleratorConfig:
             )
         if self.execute not in EXECUTES:
             raise ValueError(f"execute must be one of {', '.join(EXECUTES)}, not {self.execute!r}")
-        legal_lanes = [n for n in (0, 1, 2, 4) if 4 * n <= self.bus_bytes]
-        if self.int8_lanes not in legal_lanes:
+        if self.int8_lanes not in (0, 1, 2, 4):
+            raise ValueError(f"int8_lanes must be one of 0, 1, 2, 4, not {self.int8_lanes!r}")
+        if self.int8_lanes and self.data_width_bits < 128:
             raise ValueError(
-                f"int8_lanes must be one of {', '.join(map(str, legal_lanes))} "
-                f"on a {self.data_width_bits}-bit bus, not {self.int8_lanes!r}"
+                "int8_lanes must be 0 on a 64-bit bus (scale, bias and a code lie in one beat), "
+                f"not {self.int8_lanes!r}"
             )
         if self.int8_lanes and self.execute != "reduce":
             raise ValueError(

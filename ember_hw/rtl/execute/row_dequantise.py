@@ -69,14 +69,12 @@ class RowDequantise(wiring.Component):
         left = Signal(range(config.bus_bytes + 1))
         count = Signal(count_shape)
         is_done = Signal()
-        is_bare = Signal()  # the beat is scale and bias, codes follow
         m.d.comb += [
             position.eq(Mux(first & (behind == 0), header_bytes, behind)),
             left.eq(Mux(beat.bytes > position, beat.bytes - position, 0)),
             count.eq(Mux(left > codes, codes, left)),
             is_done.eq(left <= codes),
-            is_bare.eq((left == 0) & ~beat.last),
-            groups.take.eq(self.i.valid & groups.room & ~is_bare),
+            groups.take.eq(self.i.valid & groups.room),
             self.i.ready.eq(groups.room & is_done),
         ]
         factors = Signal(2 * _BITS)  # of the row, scale below bias
