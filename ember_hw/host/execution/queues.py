@@ -100,9 +100,12 @@ class Queues:
         """
         chunk = self._join(chunk)
         has_row = [(chunk.events & np.uint32(entry.events)) != 0 for entry in self._entries]
-        counts = np.sum(has_row, axis=0, dtype=np.int64) if has_row else 0
-        through = np.cumsum(np.broadcast_to(counts, chunk.events.shape))
-        ends = np.flatnonzero(chunk.row_last)
+        if len(has_row) == 1:
+            through = has_row[0].cumsum()
+        else:
+            counts = np.sum(has_row, axis=0, dtype=np.int64) if has_row else 0
+            through = np.cumsum(np.broadcast_to(counts, chunk.events.shape))
+        ends = chunk.row_last.nonzero()[0]
         bundles = int(np.searchsorted(through, ends.size, side="right"))
         rows = int(through[bundles - 1]) if bundles else 0
         beats = int(ends[rows - 1]) + 1 if rows else 0
@@ -117,10 +120,11 @@ class Queues:
             return None
         self._check_end(chunk.events[:bundles])
         ends = ends[:rows]
-        starts = np.concatenate(([0], ends[:-1] + 1)) if rows else ends
+        starts = _shifted(ends)
+        starts[1:] += 1
         lengths = ends - starts + 1
         sizes = lengths * self._config.bus_bytes
-        number = np.concatenate(([0], through[: bundles - 1]))
+        number = _shifted(through[:bundles])
         numbers: dict[int, NDArray[np.int64]] = {}
         for entry, present in zip(self._entries, has_row, strict=True):
             numbers[entry.index] = number
@@ -189,8 +193,9 @@ class Queues:
         """Check the beats of an entry's rows, and set their sizes where they are known."""
         if told is None:
             return
-        beats = np.broadcast_to(-(-np.asarray(told) // self._config.bus_bytes), mine.shape)
         found = lengths[mine]
+        beats = np.empty(mine.shape, np.int64)
+        beats[:] = -(-told // self._config.bus_bytes)
         bad = found > beats if entry.is_part else found != beats
         if bad.any():
             first = int(bad.argmax())
@@ -224,6 +229,13 @@ def row_entries(microcode: Microcode) -> list[RowEntry]:
         is_part = bool(record["offset_enable"])
         entries.append(RowEntry(index, record["events"], length, is_part, scalar))
     return entries
+
+
+def _shifted(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what stands before each value: 0, then all but the last."""
+    shifted = np.zeros(values.shape, np.int64)
+    shifted[1:] = values[:-1]
+    return shifted
 
 
 def _aligned(beats: NDArray[np.uint8]) -> NDArray[np.uint8]:
