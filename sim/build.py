@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -186,6 +187,8 @@ def build_model(
         No usable Verilator, or the Verilog or the generated C++ doesn't compile; the message holds
         the end of the log.
     """
+    if trace:
+        verilog_text = traceable(verilog_text)
     verilator = find_verilator()
     harness = {
         str(file.relative_to(_SOURCES)): file.read_text()
@@ -202,7 +205,7 @@ def build_model(
 
     def build(draft: Path) -> None:
         if trace == "fst":
-            _check_fst()
+            check_fst()
         report = progress or (lambda _: None)
         runtime = _build_runtime(verilator, trace=trace, coverage=coverage, report=report)
         (draft / _VERILOG).write_text(verilog_text)
@@ -229,6 +232,19 @@ def build_model(
     parts = (part for item in harness.items() for part in item)
     key = _key(verilator, verilog_text, *verilate, *make, *parts)
     return build_once(cache_folder() / "models" / key, build) / LIBRARY_NAME
+
+
+def traceable(verilog_text: str) -> str:
+    r"""Return Verilog of Yosys with its helper signals named as waveform viewers can read them.
+
+    GTKWave takes the colons in their names for the bits of a vector, and ends.
+
+    Examples
+    --------
+    >>> print(traceable(r"reg \$auto$verilog_backend.cc:2355:dump_module$1  = 0;"))
+    reg \$auto$1  = 0;
+    """
+    return re.sub(r"\$auto\$verilog_backend\.cc:\d+:dump_module\$", "$auto$", verilog_text)
 
 
 def _build_runtime(
@@ -292,8 +308,14 @@ def _key(verilator: Verilator, *parts: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _check_fst() -> None:
-    """Refuse to build a model that writes FST without the headers of what compresses it."""
+def check_fst() -> None:
+    """Refuse to build a model that writes FST without the headers of what compresses it.
+
+    Raises
+    ------
+    ToolError
+        The C++ compiler doesn't find them.
+    """
     command = [os.environ.get("CXX", "c++"), "-E", "-x", "c++", "-"]
     text = "#include <lz4.h>\n#include <zlib.h>\n"
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

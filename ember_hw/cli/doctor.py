@@ -78,6 +78,7 @@ def check_all() -> Iterator[Check]:
     for command, debian_package, purpose in COMMANDS:
         yield _command(command, debian_package, purpose)
     yield _verilator()
+    yield _fst()
     yield _yosys()
     yield _cache()
     yield _ratings()
@@ -154,6 +155,16 @@ def _verilator() -> Check:
         return found.version, f"{found.path} ({found.source})"
 
     return _own("verilator", "simulation", True, find)
+
+
+def _fst() -> Check:
+    def find() -> tuple[str, str]:
+        from ember_hw.sim.build import check_fst
+
+        check_fst()
+        return "found", "headers that the C++ compiler finds"
+
+    return _own("lz4, zlib", "waveforms as .fst", False, find)
 
 
 def _yosys() -> Check:

@@ -77,7 +77,8 @@ def as_fragment(report: Report) -> str:
     """Return what a notebook shows of a report: its text and its pictures, on their own ground."""
     colours = f"background: {COLOURS['surface']}; color: {COLOURS['ink']}; padding: 1em"
     figures = "".join(draw_svg(report, name) for name in pictures(report))
-    return f'<div style="{colours}"><pre>{escape(str(report))}</pre>{figures}</div>'
+    text = f'<pre style="white-space: pre-wrap">{escape(str(report))}</pre>'
+    return f'<div style="{colours}">{text}{figures}</div>'
 
 
 def _variables() -> str:

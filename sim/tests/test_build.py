@@ -76,7 +76,7 @@ def test_fst_without_its_headers_is_refused(monkeypatch: pytest.MonkeyPatch):
     )
     monkeypatch.setenv("CXX", "false")  # a compiler that finds no header
     with pytest.raises(ToolError, match=f"^{re.escape(message)}$"):
-        build._check_fst()
+        build.check_fst()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,16 @@ def test_python_outside_the_range_is_a_failure(monkeypatch: pytest.MonkeyPatch) 
     assert doctor.to_json([doctor._python()])["ok"] is False
 
 
+def test_missing_headers_of_fst_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "false")
+    check = doctor._fst()
+    assert check.version is None
+    assert not check.is_failure
+    assert check.note.endswith("install liblz4-dev and zlib1g-dev, or trace to a .vcd file")
+    monkeypatch.delenv("CXX")
+    assert doctor._fst().tool == "lz4, zlib"
+
+
 def test_cache_that_cannot_be_used_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMBER_HW_CACHE", "/tmp/with space")
     check = doctor._cache()

@@ -160,7 +160,9 @@ def read_modules(verilog: str) -> dict[str, _Module]:
 def _write_save(save: GTKWSave, trace: Path, found: list[dict[str, Any]]) -> None:
     save.dumpfile(str(trace.resolve()))
     save.dumpfile_size(0)
-    save.signals_width(360)
+    save.size(1600, 1000)
+    save.treeopen(f"TOP.{TOP_NAME}.")
+    save.signals_width(280)
     save.trace(f"TOP.{TOP_NAME}.clk")
     for one in found:
         streams = one["streams"]
