@@ -54,7 +54,7 @@ def compile(
     tables : mapping of str to str or QuantizedTable, optional
         A quantised table for that of an EmbeddingBag, by its name in the model ("weight"): "int8"
         or "int4" packs the model's own as `ember_hw.quantize` does, a `QuantizedTable` stands for
-        it. `opt_level` must be 2 or 3, which send whole rows.
+        it. Its rows are sent whole at every opt level.
 
     Returns
     -------

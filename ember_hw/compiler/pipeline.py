@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ember_hw.compiler.backend.dlc_to_au import DlcToAu
 from ember_hw.compiler.dialects import make_context
 from ember_hw.compiler.dialects.dlc import ConfigureAccessEngineOp
+from ember_hw.compiler.dialects.quantized import QuantizedType
+from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.program import OPT_LEVELS
 from ember_hw.compiler.transforms.access_slice import Decision, decoupling_report
 from ember_hw.compiler.transforms.assign_variables import AssignVariables
@@ -22,7 +24,7 @@ from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
 from ember_hw.compiler.transforms.flatten_views import FlattenViews
-from ember_hw.compiler.transforms.ir_facts import find_remarks
+from ember_hw.compiler.transforms.ir_facts import find_remarks, functions
 from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from ember_hw.compiler.transforms.recompute_indices import RecomputeIndices
 from ember_hw.compiler.transforms.replace_to_val import ReplaceToVal
@@ -80,6 +82,7 @@ def pipeline(
     one_child: bool = False,
     levels: int | None = None,
     recompute: bool = False,
+    whole_rows: bool = False,
 ) -> tuple[Step, ...]:
     """
     Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
@@ -102,6 +105,9 @@ def pipeline(
     recompute : bool
         Whether the execute side computes every index that it is sent, where `hardware` is set; else
         only where that needs no more operands.
+    whole_rows : bool
+        Whether levels 0 and 1 send rows whole, too, as they must where an element of a row says
+        nothing without the row's scale and bias.
 
     Raises
     ------
@@ -117,15 +123,15 @@ def pipeline(
         Step(0, ChooseDecoupling(one_child or split, levels), "scf"),
         Step(0, ScfToSlc(), "slc"),
         Step(1, SlcVectorizer(vector_length, hardware), "slcvec", temporaries=True),
-        Step(1, SimplifyCasts(), "slcvec", temporaries=True),
+        Step(1 - whole_rows, SimplifyCasts(), "slcvec", temporaries=True),
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
-        Step(2, BufferCompoundTypes(), "slcvec"),
+        Step(0 if whole_rows else 2, BufferCompoundTypes(), "slcvec"),
         Step(2, SinkRegularLoops(), "slcvec"),
         Step(2, KeepInvariantRows(), "slcvec"),
         Step(1, CountLanes(), "slcvec"),
         Step(3, ReplaceToVal(hardware), "slcvec"),
-        Step(0, AssignVariables(), "slcvec" if opt_level else "slc"),
+        Step(0, AssignVariables(), "slcvec" if opt_level or whole_rows else "slc"),
         Step(0, SlcToDlc(), "dlc"),
         *([Step(0, RecomputeIndices(recompute), "dlc")] if hardware else []),
     )
@@ -220,8 +226,14 @@ def run_pipeline(
     CheckError
         A pass leaves IR that breaks a soundness rule.
     """
+    whole_rows = _has_quantized(module)
     steps = pipeline(
-        opt_level, vector_length, hardware=hardware, levels=levels, recompute=recompute
+        opt_level,
+        vector_length,
+        hardware=hardware,
+        levels=levels,
+        recompute=recompute,
+        whole_rows=whole_rows,
     )
     if not hardware or opt_level < 2:
         return _run(module, steps, observe)
@@ -238,8 +250,19 @@ def run_pipeline(
         one_child=True,
         levels=levels,
         recompute=recompute,
+        whole_rows=whole_rows,
     )
     return _run(module, steps, observe)
+
+
+def _has_quantized(module: ModuleOp) -> bool:
+    """Whether an argument of a function is a memref of quantised rows."""
+    return any(
+        isinstance(value.type, MemRefType)
+        and isinstance(memref_type(value).element_type, QuantizedType)
+        for function in functions(module)
+        for value in function.body.block.args
+    )
 
 
 def _is_chain(module: ModuleOp) -> bool:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import Float64Type, ModuleOp, VectorType
+from xdsl.dialects.builtin import Float64Type, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.backend.execute_operations import FLOATS, HALVES
-from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.slc import MemStreamOp
-from ember_hw.compiler.dialects.slcvec import MemStreamOp as VectorStreamOp
 from ember_hw.compiler.dialects.stream_types import head_type
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
 from ember_hw.compiler.interpreters.values import as_memref
@@ -38,7 +34,7 @@ def narrowest_float_bytes(module: ModuleOp) -> int:
 
 
 def check_stream_elements(function: FuncOp, opt_level: int, remarks: Sequence[str]) -> None:
-    """Refuse elements that need their row, or have more than the 32 bits of a value of the unit.
+    """Refuse elements of f64 that the access unit would send one by one: its values have 32 bits.
 
     Parameters
     ----------
@@ -56,21 +52,11 @@ def check_stream_elements(function: FuncOp, opt_level: int, remarks: Sequence[st
     """
     symbols = argument_symbols(function)
     for op in function.walk():
-        if not isinstance(op, MemStreamOp | VectorStreamOp):
-            continue
-        element = head_type(op.result.type)
-        if isinstance(element, VectorType):
-            element = cast("VectorType[Attribute]", element).element_type
-        is_wide = isinstance(op, MemStreamOp) and isinstance(element, Float64Type)
-        if not is_wide and not isinstance(element, QuantizedType):
+        if not isinstance(op, MemStreamOp) or not isinstance(
+            head_type(op.result.type), Float64Type
+        ):
             continue
         root = memref_root(op.memref)
-        if isinstance(element, QuantizedType):
-            raise UnsupportedError(
-                f"rows of {symbols.get(root, value_name(root))!r} must be sent whole to be "
-                f"dequantised, at opt_level 2 or 3, not at {opt_level}",
-                node=op.name,
-            )
         remedy = "compile with opt_level=3, which sends rows"
         if opt_level > 1:
             remedy = f"no row carries them: {'; '.join(remarks)}"

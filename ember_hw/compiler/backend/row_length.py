@@ -58,9 +58,8 @@ def check_row_lengths(
         longest, columns = longest_rows(config, table.itemsize), table.shape[-1]
         if symbol in quantized:
             form, columns = quantized[symbol]
-            # Levels 0 and 1 don't send rows whole.
-            counts = [(n - form.extra_bytes) * form.codes_per_byte for n in longest[2:]]
-            longest = [0, 0, *counts]
+            # They are sent whole at every level.
+            longest = [(longest[-1] - form.extra_bytes) * form.codes_per_byte] * len(longest)
         if columns <= longest[opt_level]:
             continue
         enough = [level for level in OPT_LEVELS if columns <= longest[level]]

@@ -23,6 +23,7 @@ from ember_hw.compiler.frontend import EmbeddingBagSpec
 from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.program import Program
 from ember_hw.compiler.quantized_rows import QuantizedTable, dequantize, quantize
+from ember_hw.compiler.self_check import check_of
 from ember_hw.errors import ProgramError, UnsupportedError
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device, open_device
@@ -207,13 +208,19 @@ def test_torch_s_quantised_bag_is_taken(dtype: torch.dtype, columns: int) -> Non
 
 
 @pytest.mark.parametrize("opt_level", [0, 1])
-def test_rows_are_sent_whole(opt_level: int) -> None:
-    with pytest.raises(UnsupportedError) as error:
-        program_for("sum", 5, "int8", opt_level=opt_level)
-    assert str(error.value) == (
-        "rows of 'tab' must be sent whole to be dequantised, at opt_level 2 or 3, "
-        f"not at {opt_level}"
-    )
+def test_rows_are_sent_whole_at_every_level(interpreter: Device, opt_level: int) -> None:
+    for mode, weighted in CASES:
+        program = program_for(mode, 5, "int4", weighted=weighted, opt_level=opt_level)
+        check(interpreter, program, weighted=weighted)
+        assert interpreter.report.useful_bytes == INDICES.size * 7
+
+
+@pytest.mark.parametrize("opt_level", [0, 1])
+def test_every_pass_of_the_lower_levels_is_checked(opt_level: int) -> None:
+    spec = bag_spec("mean", 9, "int8")
+    module = emit_scf(spec)
+    verified = check_of(spec, module)
+    assert build(module, spec, opt_level=opt_level, config=UNIT, check=verified).opt_level < 2
 
 
 @pytest.mark.parametrize(("codes", "most"), [("int8", 65527), ("int4", 131062)])
@@ -286,9 +293,12 @@ def test_bytes_of_another_width_are_refused(interpreter: Device) -> None:
 
 @pytest.mark.verilator
 @pytest.mark.timeout(900)  # builds the model
-@pytest.mark.parametrize(("codes", "scale"), FORMS)
-def test_simulated_unit(unit: Device, codes: str, scale: str) -> None:
+@pytest.mark.parametrize(
+    ("codes", "scale", "opt_level"),
+    [*((*form, 3) for form in FORMS), ("int8", "float32", 0), ("int4", "float16", 1)],
+)
+def test_simulated_unit(unit: Device, codes: str, scale: str, opt_level: int) -> None:
     for columns, weighted in ((3, True), (24, False)):
-        program = program_for("sum", columns, codes, scale, weighted=weighted)
+        program = program_for("sum", columns, codes, scale, weighted=weighted, opt_level=opt_level)
         check(unit, program, weighted=weighted)
         assert unit.report.cycles
