@@ -21,7 +21,7 @@ from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.program import Program
 from ember_hw.compiler.tests.kernels import KERNELS, Kernel
 from ember_hw.config import AcceleratorConfig
-from ember_hw.errors import ProgramError, UnsupportedError
+from ember_hw.errors import DeviceError, ProgramError, UnsupportedError
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.reference import bit_equal, count_mismatches, exact
@@ -302,3 +302,17 @@ def test_options_are_checked() -> None:
     )
     program = compile_function(text, config=small)
     assert program.placement == (("kernel", "host", "the config has no reduce unit"),)
+
+
+def test_a_row_that_gets_lost_is_noticed(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = model_program(next(case for case in MODELS if case.name == "bag_sum"))
+    backend = device._backend
+    assert backend is not None
+    facts = backend.facts
+    monkeypatch.setattr(backend, "facts", lambda: {**facts(), "rows": facts()["rows"] - 1})
+    with pytest.raises(DeviceError) as caught:
+        device.run(*program)
+    assert str(caught.value) == (
+        "rows of nest 'eb_sum' must be the 9 that the request implies, not the 8 that the unit "
+        "counted"
+    )

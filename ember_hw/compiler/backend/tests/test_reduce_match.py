@@ -120,6 +120,32 @@ _LEVELS = """
     }
   }
 """
+_OUTER_ROW = """
+  scf.for %b = %c0 to %N step %c1 {
+    %s = memref.load %off[%b] : !X
+    %b1 = arith.addi %b, %c1 : index
+    %e = memref.load %off[%b1] : !X
+    %r = memref.load %idx[%b] : !X
+    scf.for %d = %c0 to %D step %c1 {
+      %v = memref.load %tab[%r, %d] : !T
+      %a = memref.load %out[%c0, %d] : !T
+      %n = arith.addf %a, %v : f32
+      memref.store %n, %out[%c0, %d] : !T
+    }
+    scf.for %j = %s to %e step %c1 {
+      %q = memref.load %idx[%j] : !X
+      memref.store %q, %aux[%j] : !X
+    }
+  }
+"""
+_STORED = "memref.store %n, %out[%b, %d] : !T\n      }"
+_AGAIN = """
+      scf.for %d = %c0 to %D step %c1 {
+        %v = memref.load %tab[%r, %d] : !T
+        %a = memref.load %out[%b, %d] : !T
+        %n = arith.addf %a, %v : f32
+        memref.store %n, %out[%b, %d] : !T
+      }"""
 _INCREMENT = "memref.store %j, %aux[%b] : !X"
 
 
@@ -170,6 +196,9 @@ def test_the_rest_of_a_bag_stays_on_the_host(body: str) -> None:
          "case 1 computes with more than a column of its row"),
         (bag("%p = arith.addf %v, %v : f32\n %n = arith.addf %p, %p : f32"),
          "case 1 doesn't combine a row with the element that it stores to"),
+        (_OUTER_ROW, "case 1 takes a row at the begin of a loop"),
+        (bag().replace(_STORED, _STORED + _AGAIN),
+         "case 1 has 2 loops, and the unit does what one does"),
         (bag(where="%r"), "case 1 writes to another place of 'out' at each row"),
         (bag(where="%j"), "case 1 writes to another place of 'out' at each row"),
         (bag(where="%s"), "case 1 may come back to a row of 'out' that has its result: its "
