@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -29,6 +29,7 @@ from ember_hw.cli.progress import Steps
         "ember-hw compile model.py:bag -o bag.ember",
         "ember-hw compile model.py:bag -o bag.ember --inputs request.npz --seed 7 -O 2",
         "ember-hw compile loops.mlir -o loops.ember --tables weights.npz",
+        "ember-hw compile loops.mlir -o loops.ember --config reduce.json --execute fabric",
     ),
 )
 def compile_(
@@ -62,6 +63,10 @@ def compile_(
     ] = None,
     opt_level: OptLevel = 3,
     config: Config = "default",
+    execute: Annotated[
+        str,
+        typer.Option(help="What runs execute code, with a reduce unit: auto, host or fabric."),
+    ] = "auto",
     as_json: Json = False,
 ) -> None:
     """Compile a PyTorch module, or loops of your own, to a program.
@@ -82,7 +87,11 @@ def compile_(
             arguments = {} if tables is None else read_arrays(tables)
             step("compiling")
             program = ember_hw.compile_function(
-                read_text(model), opt_level=opt_level, config=parameters, tables=arguments
+                read_text(model),
+                opt_level=opt_level,
+                config=parameters,
+                tables=arguments,
+                execute=cast("Any", execute),  # checked there
             )
         else:
             if tables is not None:
@@ -91,7 +100,13 @@ def compile_(
             if inputs is not None:
                 calls = tuple(read_arrays(inputs).values())
             step("compiling")
-            program = ember_hw.compile(module, calls, opt_level=opt_level, config=parameters)
+            program = ember_hw.compile(
+                module,
+                calls,
+                opt_level=opt_level,
+                config=parameters,
+                execute=cast("Any", execute),  # checked there
+            )
             program = replace(program, seed=seed)
         step(f"writing {output}")
         program.save(output)
@@ -103,6 +118,7 @@ def compile_(
         "config": program.config.name,
         "inputs": program.model.get("input_names", []),
         "microcode_words": program.microcode_words,
+        "placement": [list(nest) for nest in program.placement],
         "ir_lines": {level: len(text.splitlines()) for level, text in program.ir.items()},
     }
     if as_json:

@@ -102,9 +102,11 @@ def test_compile_takes_module_and_examples_from_the_file(
     ember_hw, tmp_path: Path, capsys, monkeypatch
 ) -> None:
     calls: list[tuple[object, Any]] = []
+    executes: list[object] = []
 
-    def compile_(module: object, examples: Any, **_: object) -> Program:
+    def compile_(module: object, examples: Any, *, execute: str, **_: object) -> Program:
         calls.append((module, examples))
+        executes.append(execute)
         return an_empty_program()
 
     monkeypatch.setattr(package, "compile", compile_, raising=False)
@@ -116,7 +118,9 @@ def test_compile_takes_module_and_examples_from_the_file(
     assert (Program.load(program).name, Program.load(program).seed) == ("empty", None)
 
     np.savez(inputs, indices=np.arange(3), offsets=np.zeros(1, np.int64))
-    assert ember_hw("compile", f"{source}:bag", "-o", program, "--inputs", inputs) == 0
+    options = ("--inputs", inputs, "--execute", "host")
+    assert ember_hw("compile", f"{source}:bag", "-o", program, *options) == 0
+    assert executes == ["auto", "host"]
     (_, from_file), (_, from_arrays) = calls
     assert from_file == (1, 2)
     assert [array.tolist() for array in from_arrays] == [[0, 1, 2], [0]]
