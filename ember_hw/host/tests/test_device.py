@@ -118,6 +118,16 @@ def test_reload_brings_in_new_values(device: Device) -> None:
     assert bit_equal(device.run(program, INPUTS), POOLED)
 
 
+def test_unloaded_program_is_loaded_again_by_a_run(device: Device) -> None:
+    program = bag_program(TABLE)
+    device.unload(program)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    loaded = len(device._loaded)
+    device.unload(program)
+    assert len(device._loaded) == loaded - 1
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+
+
 def test_fault_is_an_error_and_the_next_run_is_right(device: Device) -> None:
     program = bag_program(TABLE)
     broken = with_rows(program, 4)
@@ -214,10 +224,11 @@ def test_closed_device_is_refused() -> None:
         device.run(bag_program(TABLE), INPUTS)
 
 
-def test_unknown_backend_is_refused() -> None:
-    message = "backend must be one of interpreter, verilator, not 'gpu'"
+@pytest.mark.parametrize("backend", ["gpu", "board", "verilator:fast"])
+def test_unknown_backend_is_refused(backend: str) -> None:
+    message = f"backend must be one of interpreter, verilator, board:<name>, not '{backend}'"
     with pytest.raises(ValueError, match=f"^{message}$"):
-        open_device("gpu")
+        open_device(backend)
 
 
 def test_unknown_engine_is_refused() -> None:
