@@ -108,7 +108,8 @@ REFUSED = [
         "double rows",
         lambda m, x, s, t: _zeros(x).index_add(0, t, x[s]),
         (X.double(), SOURCE, TARGET),
-        "dense .* must be of dtype float32, not float64, .*; convert the model",
+        "dense .* must be of dtype float32 or float16 or bfloat16, not float64, .*; convert the "
+        "model",
     ),
     (
         "double weights",
