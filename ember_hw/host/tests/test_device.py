@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.backends.interpreter import Backend
@@ -118,14 +119,24 @@ def test_reload_brings_in_new_values(device: Device) -> None:
     assert bit_equal(device.run(program, INPUTS), POOLED)
 
 
-def test_unloaded_program_is_loaded_again_by_a_run(device: Device) -> None:
-    program = bag_program(TABLE)
-    device.unload(program)
-    assert bit_equal(device.run(program, INPUTS), POOLED)
-    loaded = len(device._loaded)
-    device.unload(program)
-    assert len(device._loaded) == loaded - 1
-    assert bit_equal(device.run(program, INPUTS), POOLED)
+def test_unloaded_program_is_loaded_again_by_a_run(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, loads = bag_program(TABLE), 0
+    load = device.load
+
+    def count(program: Program) -> None:
+        nonlocal loads
+        loads += 1
+        load(program)
+
+    monkeypatch.setattr(device, "load", count)
+    device.unload(program)  # it isn't loaded
+    for expected in (1, 1, 2):
+        if expected == 2:
+            device.unload(program)
+        assert bit_equal(device.run(program, INPUTS), POOLED)
+        assert loads == expected
 
 
 def test_fault_is_an_error_and_the_next_run_is_right(device: Device) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ember_hw.errors import ProgramError
-from ember_hw.host.bindings.embedding_bag import check, lookup_request
+from ember_hw.host.bindings.embedding_bag import check, lookup_request, request
+from ember_hw.host.bindings.inputs import checked_lookups
 from ember_hw.host.tests.programs import bag_program
 
 TABLE = np.zeros((10, 8), np.float32)
@@ -33,6 +34,17 @@ def test_inputs_are_taken_in_order_or_by_name(inputs: Any) -> None:
 @pytest.mark.parametrize("inputs", [(np.array([[1, 2]]),), (np.array([[1, 2]]), None)])
 def test_offsets_may_be_left_out_with_2d_indices(inputs: Any) -> None:
     assert lookup_request(bag_program(TABLE), inputs).offsets.tolist() == [0, 2]
+
+
+def test_checked_lookup_is_taken_as_it_is() -> None:
+    program = bag_program(TABLE)
+    lookup = lookup_request(program, (INDICES, OFFSETS))
+    taken = request(program, [lookup])
+    assert taken.arrays["idx"] is lookup.indices
+    assert checked_lookups([lookup]) == [lookup]
+    assert checked_lookups([]) is None
+    assert checked_lookups([lookup, INDICES]) is None
+    assert checked_lookups((lookup,)) is None
 
 
 RULE = "inputs of program 'bag' must be (indices, offsets), "
