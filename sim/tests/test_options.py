@@ -65,7 +65,10 @@ from ember_hw.sim.options import (
             "end must be at least 6, not 5",
         ),
         (lambda: Trace(path=Path("t.txt")), "path must end in .vcd or .fst, not 't.txt'"),
-        (lambda: Trace(path=Path("t.vcd"), by="rows"), "by must be cycles or lookups, not 'rows'"),
+        (
+            lambda: Trace(path=Path("t.vcd"), **{"by": "rows"}),
+            "by must be cycles or lookups, not 'rows'",
+        ),
     ],
 )
 def test_values_out_of_range_are_refused(make, message):
