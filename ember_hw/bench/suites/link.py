@@ -177,6 +177,7 @@ def _movielens(job: Job, name: str, memory: str) -> Iterator[Row]:
         cycles = backend.terminal.cycles - began_cycles
         after = backend.board.client.counts
         unit_cycles = device.report.cycles
+        violations = backend.terminal.memory_violations
     sent = after.sent_bytes - before.sent_bytes
     received = after.received_bytes - before.received_bytes
     params = {
@@ -187,6 +188,7 @@ def _movielens(job: Job, name: str, memory: str) -> Iterator[Row]:
         "sent_bytes": sent,
         "received_bytes": received,
         "unit_cycles": unit_cycles,
+        "memory_violations": violations,
         "clock_hz": CLOCK_HZ,
         "baud": BAUD,
         "seconds": seconds,
