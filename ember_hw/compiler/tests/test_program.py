@@ -198,9 +198,10 @@ def test_a_memref_says_extents_and_dtype(
 
 def test_elements_without_a_dtype_are_refused() -> None:
     with pytest.raises(ProgramError) as raised:
-        _ = Argument("x", "memref<?xi1>").dtype
+        _ = Argument("x", "memref<?xi2>").dtype
     assert str(raised.value) == (
-        "elements of argument 'x' must be f32, f64, f16, index, i64, i32, i16, i8, not 'i1'"
+        "elements of argument 'x' must be f32, f64, f16, bf16, index, i64, i32, i16, i8, i1, "
+        "not 'i2'"
     )
 
 

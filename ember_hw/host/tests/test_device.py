@@ -259,7 +259,7 @@ def test_report_names_what_ran_the_execute_side(engine: Any) -> None:
     ("backend", "rule"),
     [
         ("interpreter", "left out"),
-        ("verilator", "seed or optimise or max_idle_cycles or record_reads or trace"),
+        ("verilator", "seed or optimise or max_idle_cycles or record_reads or trace or verilog"),
     ],
 )
 def test_unknown_option_is_refused(backend: str, rule: str) -> None:
