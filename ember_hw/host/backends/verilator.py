@@ -10,13 +10,14 @@ from typing import Any, NoReturn
 from numpy.typing import NDArray
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.errors import DeviceError, ProgramError
+from ember_hw.errors import DeviceError
 from ember_hw.host.backends import memory_model, pushes_of, sink_model
 from ember_hw.host.backends.profiling import MOST_READS, describe_queues, take_sample
 from ember_hw.host.backends.requests import (
     FeedLine,
     argument_values,
     check_ended,
+    check_leaves,
     input_arrays,
     read_completed,
     read_state,
@@ -160,7 +161,7 @@ class Backend:
             The config has a reduce unit, and the rows of the nest can't leave through it.
         """
         launch = launches[0]
-        self._check_leaves(launch)
+        check_leaves(launch, self.config)
         model = self._open_model()
         has_ended = False
         self.cycles = 0
@@ -214,16 +215,6 @@ class Backend:
                 model.close_trace()
                 if not has_ended:
                     self._reset(model)
-
-    def _check_leaves(self, launch: Launch) -> None:
-        """Refuse a nest whose bundles and rows would have to leave, and can't."""
-        nest = launch.nest
-        if self.config.execute == "reduce" and nest is not None and nest.fabric is None:
-            raise ProgramError(
-                f"rows of nest {nest.name!r} must leave through the reduce unit of config "
-                f"{self.config.name!r}, and can't: {nest.reason or 'it was assembled by hand'}; "
-                "compile it for a config with execute='queues'"
-            )
 
     def facts(self) -> dict[str, Any]:
         """Return the hardware's counters, and the clock where the memory model states one."""
