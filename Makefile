@@ -31,7 +31,7 @@ demo:
 
 test:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test
-	$(BIN)/pytest --durations=10
+	$(BIN)/pytest --durations=10 --numprocesses auto --dist loadfile
 
 test-quick:
 	@$(PYTHON) tools/setup_venv.py $(VENV) --extras test

@@ -64,8 +64,9 @@ class Occupancy:
         >>> Occupancy(entries=8, cycles=(90, 5, 5)).level_at(0.95)
         1
         """
-        summed = np.cumsum(np.array(self.cycles, np.int64))
-        return int(np.searchsorted(summed, share * summed[-1] - 1e-9))
+        summed = np.array(self.cycles, np.int64).cumsum()
+        level: np.int64 = np.searchsorted(summed, share * float(summed[-1]) - 1e-9)
+        return int(level)
 
 
 @dataclass(frozen=True)

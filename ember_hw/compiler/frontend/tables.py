@@ -245,7 +245,7 @@ class TablesSpec:
     def tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables by symbol, each once."""
         pairs = zip(self.symbols, self.bags, strict=True)
-        return {symbol: bag.weight for symbol, bag in pairs}
+        return {symbol: table for symbol, bag in pairs for table in bag.tables().values()}
 
     def check_call(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a small call of the function, and what its rows must be in the program's order.

@@ -45,7 +45,7 @@ def test_run_without_a_clock_can_t_be_drawn(tmp_path: Path) -> None:
 
 def test_svg_has_only_colours_that_a_page_can_replace_and_is_always_the_same() -> None:
     report = a_timed_report(
-        a_profile(occupancy=a_profile().occupancy | {"tokens": a_queue(128, 5)})
+        a_profile(occupancy={**a_profile().occupancy, "tokens": a_queue(128, 5)})
     )
     for name in ("roofline", "occupancy"):
         svg = draw_svg(report, name)

@@ -10,13 +10,18 @@ from ember_hw.boards.links.frame import BEAT_LAST, Beat
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import LinkError
 from ember_hw.host.backends.beats import BeatParser
+from ember_hw.host.execution import Chunk
 
 CONFIG = AcceleratorConfig.preset("tiny")
 
 
 def test_beats_come_back_however_the_bytes_are_cut() -> None:
     rng = random.Random(1)
-    content, rows, last, events, scalars = bytearray(), [], [], [], []
+    content = bytearray()
+    rows: list[list[int]] = []
+    last: list[bool] = []
+    events: list[int] = []
+    scalars: list[list[int]] = []
     for _ in range(100):
         if rng.random() < 0.4:
             events.append(rng.randrange(1 << CONFIG.events))
@@ -31,7 +36,8 @@ def test_beats_come_back_however_the_bytes_are_cut() -> None:
             last.append(rng.random() < 0.5)
             content.append(rng.choice((Beat.ROW, Beat.RESULT)) | BEAT_LAST * last[-1])
             content += bytes(rows[-1])
-    parser, chunks = BeatParser(CONFIG), []
+    parser = BeatParser(CONFIG)
+    chunks: list[Chunk] = []
     at = 0
     while at < len(content):
         size = rng.randrange(1, 40)
