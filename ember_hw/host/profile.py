@@ -142,10 +142,9 @@ class LaunchSample:
         As those of `Profile`.
     levels : mapping of str to uint64 (L,)
         By queue: cycles in which it held 0, 1, .. entries.
-    addresses : uint64 (N,) or None
-        Of the read bursts of all ports; None if they were too many to keep.
-    read_bytes : int64 (N,) or None
-        Their sizes.
+    trace : callable or None
+        Returns the read bursts of all ports in their order: addresses uint64 (N,), and bytes int64
+        (N,). None if they were too many to keep.
     bound : callable
         Reckons `Profile.bound_cycles` of this launch; called where the reads were kept.
     """
@@ -154,8 +153,7 @@ class LaunchSample:
     drain_cycles: int
     execute_cycles: int
     levels: Mapping[str, NDArray[np.uint64]]
-    addresses: NDArray[np.uint64] | None
-    read_bytes: NDArray[np.int64] | None
+    trace: Callable[[], tuple[NDArray[np.uint64], NDArray[np.int64]]] | None
     bound: Callable[[], int]
 
 
@@ -169,13 +167,8 @@ def profile_of(samples: Sequence[LaunchSample], parameters: Mapping[str, Any]) -
     parameters : mapping
         `AcceleratorConfig.to_dict()`.
     """
-    addresses: list[NDArray[np.uint64]] = []
-    sizes: list[NDArray[np.int64]] = []
-    for sample in samples:
-        if sample.addresses is not None and sample.read_bytes is not None:
-            addresses.append(sample.addresses)
-            sizes.append(sample.read_bytes)
-    is_whole = len(addresses) == len(samples)
+    traces = [sample.trace() for sample in samples if sample.trace is not None]
+    is_whole = len(traces) == len(samples)
     return Profile(
         fill_cycles=sum(sample.fill_cycles for sample in samples),
         drain_cycles=sum(sample.drain_cycles for sample in samples),
@@ -185,7 +178,7 @@ def profile_of(samples: Sequence[LaunchSample], parameters: Mapping[str, Any]) -
             name: _occupancy([sample.levels[name] for sample in samples], int(parameters[room]))
             for name, (room, _) in QUEUES.items()
         },
-        reuse=reuse_curve(np.concatenate(addresses), np.concatenate(sizes)) if is_whole else None,
+        reuse=reuse_curve(*map(np.concatenate, zip(*traces, strict=True))) if is_whole else None,
     )
 
 

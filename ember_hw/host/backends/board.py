@@ -22,7 +22,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, LinkError, ProgramError
 from ember_hw.host.backends.beats import BeatParser
 from ember_hw.host.backends.requests import (
-    argument_values,
+    HeldProgram,
     check_ended,
     check_leaves,
     read_completed,
@@ -33,7 +33,6 @@ from ember_hw.host.memory_layout import Region
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION
 from ember_hw.registers import (
-    ARGUMENTS_ADDRESS,
     CONFIG_HASH,
     CONTROL,
     CONTROL_ABORT,
@@ -41,7 +40,6 @@ from ember_hw.registers import (
     COUNTERS_ADDRESS,
     MAGIC,
     MAGIC_VALUE,
-    MICROCODE_ADDRESS,
     STATUS,
     WATCHDOG,
     Counter,
@@ -127,8 +125,7 @@ class Backend:
                 progress=progress,
             )
         self._board: Board | None = None
-        self._words: list[int | None] = []
-        self._arguments: list[int] = []
+        self._held = HeldProgram(self._write_registers)
         try:
             opened = self._open()
             self._check_config(opened, config)
@@ -165,9 +162,9 @@ class Backend:
         has_ended = False
         try:
             self._upload(board, launch.regions)
-            self._write_microcode(board, launch.microcode.encode())
+            self._held.write_microcode(launch.microcode.encode())
             completed = read_completed(board.read_register)
-            self._write_arguments(board, launch)
+            self._held.write_arguments(launch)
             board.write_registers(CONTROL.address, [CONTROL_START])
             yield from self._drain(board)
             check_ended(board.read_register, requests=1, completed_before=completed)
@@ -233,8 +230,7 @@ class Backend:
 
     def _come_to_rest(self, board: Board) -> None:
         """Abort what may still run, and empty the queues; microcode and arguments are unknown."""
-        self._words = []
-        self._arguments = []
+        self._held.forget()
         try:
             state = State(board.read_register(STATUS.address))
             if state not in _AT_REST:
@@ -271,26 +267,8 @@ class Backend:
                     f"{upload.megabytes_per_second:.3f} MB/s, check sums right"
                 )
 
-    def _write_microcode(self, board: Board, words: list[int]) -> None:
-        """Write the words that the unit doesn't hold yet."""
-        held = self._words or [None] * len(words)
-        self._words = []  # unknown, should a write fail
-        at = 0
-        while at < len(words):
-            end = at
-            while end < len(words) and words[end] != held[end]:
-                end += 1
-            if end > at:
-                board.write_registers(MICROCODE_ADDRESS + 4 * at, words[at:end])
-            at = end + 1
-        self._words = [*words]
-
-    def _write_arguments(self, board: Board, launch: Launch) -> None:
-        values = argument_values(launch)
-        if values != self._arguments:
-            self._arguments = []
-            board.write_registers(ARGUMENTS_ADDRESS, values)
-            self._arguments = values
+    def _write_registers(self, address: int, values: list[int]) -> None:
+        self._open().write_registers(address, values)
 
     def _drain(self, board: Board) -> Iterator[Chunk]:
         """Yield what the queues bring until the unit rests and nothing is left."""

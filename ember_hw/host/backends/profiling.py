@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +36,12 @@ def take_sample(
     seen = model.profile()
     ports = [model.reads(number) for number in range(len(model.shape.channels))]
     asked = [model.channel_counters(number).read_requests for number in range(len(ports))]
-    reads: NDArray[Any] | None = None
     kept = [before + len(port) for before, port in zip(requests_before, ports, strict=True)]
-    if kept == asked:
+
+    def trace() -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         reads = np.concatenate(ports)
         reads = reads[np.argsort(reads["cycle"], kind="stable")]
+        return reads["address"], reads["beats"].astype(np.int64) * reads["beat_bytes"]
 
     def bound() -> int:
         """Return the cycles of the port that takes longest."""
@@ -55,8 +55,7 @@ def take_sample(
         drain_cycles=seen.drain_cycles,
         execute_cycles=seen.execute_cycles,
         levels=dict(zip(QUEUES, seen.occupancy, strict=True)),
-        addresses=None if reads is None else reads["address"],
-        read_bytes=None if reads is None else reads["beats"].astype(np.int64) * reads["beat_bytes"],
+        trace=trace if kept == asked else None,
         bound=bound,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ember_hw.registers import (
     FAULT,
     FAULT_ADDRESS_HIGH,
     FAULT_ADDRESS_LOW,
+    MICROCODE_ADDRESS,
     REQUESTS,
     STATUS,
     FaultCode,
@@ -45,6 +47,53 @@ def argument_values(launch: Launch) -> list[int]:
     exports = launch.microcode.config.exports
     values = [value & 0xFFFF_FFFF for value in launch.arguments]
     return values + [0] * (exports - len(values))
+
+
+class HeldProgram:
+    """What a unit holds of microcode and arguments: what it has isn't written again.
+
+    Parameters
+    ----------
+    write : callable of (int, list of int)
+        Writes registers one behind the other, from an address on.
+
+    Attributes
+    ----------
+    arguments : list of int
+        What the ARGUMENT registers hold; empty where that isn't known.
+    """
+
+    def __init__(self, write: Callable[[int, list[int]], None]) -> None:
+        self._write = write
+        self._words: list[int] = []
+        self.arguments: list[int] = []
+
+    def forget(self, arguments: Sequence[int] = ()) -> None:
+        """Take note of a reset: microcode isn't known, and of the arguments what is given."""
+        self._words = []
+        self.arguments = [*arguments]
+
+    def write_microcode(self, words: Sequence[int]) -> None:
+        """Write the words that the unit doesn't hold yet."""
+        held, self._words = self._words, []  # unknown, should a write fail
+        self._write_changed(MICROCODE_ADDRESS, words, held)
+        self._words = [*words]
+
+    def write_arguments(self, launch: Launch) -> None:
+        """Write the arguments of a launch that the unit doesn't hold yet."""
+        values = argument_values(launch)
+        held, self.arguments = self.arguments, []
+        self._write_changed(ARGUMENTS_ADDRESS, values, held)
+        self.arguments = values
+
+    def _write_changed(self, address: int, values: Sequence[int], held: Sequence[int]) -> None:
+        differs = [not held or value != held[n] for n, value in enumerate(values)]
+        at = 0
+        for is_other, run in groupby(differs):
+            count = len(list(run))
+            if is_other:
+                self._write(address + 4 * at, [*values[at : at + count]])
+            at += count
 
 
 def request_accesses(

@@ -94,10 +94,13 @@ def _test_addresses(board: Board) -> str:
     while (following := max(beat, 2 * offsets[-1])) < description.memory_bytes:
         offsets.append(following)
     addresses = [description.memory_base + offset for offset in offsets]
-    for address in addresses:
-        board.write_memory(address, (address * 0x9E37_79B1 % (1 << 8 * beat)).to_bytes(beat, "big"))
-    for address in addresses:
-        wanted = (address * 0x9E37_79B1 % (1 << 8 * beat)).to_bytes(beat, "big")
+    contents = {
+        address: (address * 0x9E37_79B1 % (1 << 8 * beat)).to_bytes(beat, "big")
+        for address in addresses
+    }
+    for address, content in contents.items():
+        board.write_memory(address, content)
+    for address, wanted in contents.items():
         found = board.read_memory(address, beat)
         if found != wanted:
             raise ValueError(

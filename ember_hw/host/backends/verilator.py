@@ -15,7 +15,7 @@ from ember_hw.host.backends import memory_model, pushes_of, sink_model
 from ember_hw.host.backends.profiling import MOST_READS, describe_queues, take_sample
 from ember_hw.host.backends.requests import (
     FeedLine,
-    argument_values,
+    HeldProgram,
     check_ended,
     check_leaves,
     input_arrays,
@@ -31,13 +31,11 @@ from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION
 from ember_hw.registers import (
-    ARGUMENTS_ADDRESS,
     CONFIG_HASH,
     CONTROL,
     CONTROL_START,
     MAGIC,
     MAGIC_VALUE,
-    MICROCODE_ADDRESS,
     STATUS,
     Counter,
     State,
@@ -126,8 +124,7 @@ class Backend:
         if trace is not None and verilog is None:
             write_companions(trace, text, config)
         self._model: VerilatorModel | None = None
-        self._words: list[int | None] = []
-        self._arguments: list[int] = []
+        self._held = HeldProgram(self._write_registers)
         self._requests_before: list[int] = []
         self._open_model()
 
@@ -172,7 +169,7 @@ class Backend:
             model.unmap_regions()
             for region in launch.regions:
                 model.map_region(region.data, region.base)
-            self._write_microcode(model, launch.microcode.encode())
+            self._held.write_microcode(launch.microcode.encode())
             completed = read_completed(model.read_register)
             self._open_trace(model)
             model.clear_profile()
@@ -182,10 +179,10 @@ class Backend:
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
             if len(launches) == 1:
-                self._write_arguments(model, launch)
+                self._held.write_arguments(launch)
                 model.write_register(CONTROL.address, CONTROL_START)
             else:
-                held = self._arguments
+                held = self._held.arguments
                 model.set_accesses(request_accesses(launches, self.config, held=held))
             is_starting = len(launches) > 1
             while not has_ended:
@@ -278,8 +275,7 @@ class Backend:
     def _reset(self, model: VerilatorModel) -> None:
         """Reset the unit and await that it is idle; it then holds no microcode."""
         model.reset()
-        self._words = []
-        self._arguments = [0] * self.config.exports
+        self._held.forget(arguments=[0] * self.config.exports)
         for _ in range(_RESET_POLLS):
             if model.read_register(STATUS.address) == State.IDLE:
                 return
@@ -299,21 +295,10 @@ class Backend:
                     f"{self.config.name!r}, not {found:#x}"
                 )
 
-    def _write_microcode(self, model: VerilatorModel, words: list[int]) -> None:
-        """Write the words that the unit doesn't hold yet."""
-        held = self._words or [None] * len(words)
-        self._words = []  # unknown, should a write fail
-        for number, (word, old) in enumerate(zip(words, held, strict=True)):
-            if word != old:
-                model.write_register(MICROCODE_ADDRESS + 4 * number, word)
-        self._words = [*words]
-
-    def _write_arguments(self, model: VerilatorModel, launch: Launch) -> None:
-        """Write the arguments that the unit doesn't hold yet."""
-        for position, value in enumerate(argument_values(launch)):
-            if value != self._arguments[position]:
-                model.write_register(ARGUMENTS_ADDRESS + 4 * position, value)
-                self._arguments[position] = value
+    def _write_registers(self, address: int, values: list[int]) -> None:
+        model = self._open_model()
+        for number, value in enumerate(values):
+            model.write_register(address + 4 * number, value)
 
     def _is_running(self, model: VerilatorModel) -> bool:
         state = read_state(model.read_register)

@@ -15,8 +15,7 @@ SAMPLE = LaunchSample(
     drain_cycles=2,
     execute_cycles=7,
     levels={name: np.array([3, 2, 0, 1, 0], np.uint64) for name in QUEUES},
-    addresses=np.array([0, 64, 0], np.uint64),
-    read_bytes=np.full(3, 64),
+    trace=lambda: (np.array([0, 64, 0], np.uint64), np.full(3, 64)),
     bound=lambda: 20,
 )
 
@@ -39,7 +38,7 @@ def test_profile_of_several_launches_sums_them() -> None:
 
 
 def test_trace_that_was_not_kept_has_no_bound_and_no_reuse() -> None:
-    lost = replace(SAMPLE, addresses=None, read_bytes=None, bound=lambda: 1 // 0)
+    lost = replace(SAMPLE, trace=None, bound=lambda: 1 // 0)
     profile = profile_of([SAMPLE, lost], PARAMETERS)
     assert profile.bound_cycles is profile.reuse is None
     assert profile.fill_cycles == 20

@@ -12,6 +12,8 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
 from ember_hw.host.backends import verilator
 from ember_hw.host.backends.requests import (
+    HeldProgram,
+    argument_values,
     check_ended,
     input_arrays,
     read_completed,
@@ -21,6 +23,7 @@ from ember_hw.host.backends.requests import (
 )
 from ember_hw.host.backends.verilog import cached_verilog, model_shape
 from ember_hw.host.launch import Launch
+from ember_hw.isa import Microcode
 from ember_hw.registers import (
     ARGUMENTS_ADDRESS,
     COMPLETED,
@@ -211,3 +214,40 @@ def test_an_end_that_is_none_is_refused(state: State, completed: int, text: str)
 def test_an_end_may_come_beyond_the_counter_s_width() -> None:
     held = {STATUS.address: State.DONE, COMPLETED.address: 1}
     check_ended(held.__getitem__, requests=3, completed_before=(1 << 32) - 2)
+
+
+def test_what_a_unit_holds_is_not_written_again() -> None:
+    written: list[tuple[int, list[int]]] = []
+
+    def write(address: int, values: list[int]) -> None:
+        written.append((address, values))
+        if 13 in values:
+            raise DeviceError("the link broke")
+
+    held = HeldProgram(write)
+    held.write_microcode([1, 2, 3, 4])
+    held.write_microcode([1, 2, 3, 4])
+    held.write_microcode([5, 2, 6, 7])
+    first = MICROCODE_ADDRESS
+    assert written == [(first, [1, 2, 3, 4]), (first, [5]), (first + 8, [6, 7])]
+    with pytest.raises(DeviceError, match="broke"):
+        held.write_microcode([13, 2, 6, 7])
+    written.clear()
+    held.write_microcode([5, 2, 6, 7])  # not known any more
+    held.forget()
+    held.write_microcode([5, 2, 6, 7])
+    assert written == [(first, [5, 2, 6, 7])] * 2
+
+
+def test_arguments_that_a_reset_left_are_not_written() -> None:
+    written: list[tuple[int, list[int]]] = []
+    config = AcceleratorConfig.preset("tiny")
+    launch = Launch(Microcode(config), (), (), arguments=(0, 7))
+    held = HeldProgram(lambda address, values: written.append((address, values)))
+    held.forget(arguments=[0] * config.exports)
+    held.write_arguments(launch)
+    assert written == [(ARGUMENTS_ADDRESS + 4, [7])]
+    assert held.arguments == argument_values(launch)
+    held.forget()
+    held.write_arguments(launch)
+    assert written[1:] == [(ARGUMENTS_ADDRESS, argument_values(launch))]
