@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.tests.kernels import DISTMULT, EB_MAX, SPMM, Kernel
 from ember_hw.errors import UnsupportedError
-from ember_hw.host.device import Device, open_device
+from ember_hw.host.device import Device
 from ember_hw.host.reference import bit_equal
 
 #: Weights that the execute side loads; folds of kept rows; a maximum.
@@ -48,18 +47,6 @@ def check(device: Device, kernel: Kernel, opt_level: int) -> None:
     assert bit_equal(found, expected)
     assert not np.array_equal(expected.astype(np.float32), expected), "no f32 would do"
     assert device.report.row_beats
-
-
-@pytest.fixture(scope="module", params=["c", "numpy"])
-def interpreter(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with open_device("interpreter", config=UNIT, engine=request.param) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def unit() -> Iterator[Device]:
-    with open_device("verilator", config=UNIT, optimise=False) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("opt_level", LEVELS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -53,18 +52,6 @@ def call(mode: str, dtype: torch.dtype, *, weighted: bool = False) -> tuple[Any,
         return INDICES, OFFSETS
     assert mode == "sum"
     return INDICES, OFFSETS, torch.linspace(-1.7, 2.1, INDICES.numel()).to(dtype)
-
-
-@pytest.fixture(scope="module", params=["c", "numpy"])
-def interpreter(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with open_device("interpreter", config=UNIT, engine=request.param) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def unit() -> Iterator[Device]:
-    with open_device("verilator", config=UNIT, optimise=False) as opened:
-        yield opened
 
 
 @cache

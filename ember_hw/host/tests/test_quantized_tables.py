@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -80,18 +79,6 @@ def bag_spec(
         weights_name="weights" if weighted else None,
         output=output,
     )
-
-
-@pytest.fixture(scope="module", params=["c", "numpy"])
-def interpreter(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with open_device("interpreter", config=UNIT, engine=request.param) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def unit() -> Iterator[Device]:
-    with open_device("verilator", config=UNIT, optimise=False) as opened:
-        yield opened
 
 
 def check(device: Device, program: Program, *, weighted: bool = False) -> NDArray[Any]:
