@@ -15,6 +15,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends.verilog import model_shape
 from ember_hw.rtl.emit_verilog import TOP_NAME, emit_verilog, without_assertions
 from ember_hw.sim import softcore
+from ember_hw.sim.softcore.build import HEADERS, WIDTHS
 
 __all__ = ["write_package", "write_verilog"]
 
@@ -26,15 +27,7 @@ _SIMULATION_SOURCES = {
     "softcore.cpp": _SOFTCORE / "softcore.cpp",
     "start.S": _SOFTCORE / "firmware" / "start.S",
     "link.ld": _SOFTCORE / "firmware" / "link.ld",
-    **{
-        name: _SOFTCORE.parent / name
-        for name in (
-            "ports.hpp",
-            "memories/address_map.hpp",
-            "memories/ideal_memory.hpp",
-            "memories/memory.hpp",
-        )
-    },
+    **{name: _SOFTCORE.parent / name for name in HEADERS},
 }
 
 
@@ -141,8 +134,7 @@ targets:
 def _widths(config: AcceleratorConfig) -> list[str]:
     """Return what `softcore_top.v` and `softcore.cpp` have to know of the unit's ports."""
     shape = model_shape(config)
-    names = ("bus_bytes", "bundle_bytes", "event_bits", "id_bits", "address_bits")
-    return [f"{name.upper()}={getattr(shape, name)}" for name in names]
+    return [f"{name.upper()}={getattr(shape, name)}" for name in WIDTHS]
 
 
 def _readme(config: AcceleratorConfig) -> str:

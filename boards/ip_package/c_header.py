@@ -10,7 +10,7 @@ from amaranth.hdl import Shape
 
 from ember_hw import registers
 from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import ISA_VERSION, Event, Microcode, event_bit
+from ember_hw.isa import ISA_VERSION, Event, event_bit, microcode_words
 
 _GUARD = "EMBER_HW_H"
 _COLUMNS = 100
@@ -125,7 +125,7 @@ def _values(config: AcceleratorConfig) -> Iterator[str]:
     yield _define("FAULT_CODE_MASK", (1 << Shape.cast(registers.FaultCode).width) - 1)
     yield _define("NO_TRAVERSAL_UNIT", registers.NO_UNIT)
     yield _define("ARGUMENTS_COUNT", config.exports)
-    yield _define("MICROCODE_WORDS", len(Microcode(config, {}).encode()))
+    yield _define("MICROCODE_WORDS", microcode_words(config))
     yield _define("BUS_BYTES", config.bus_bytes, "of a beat of rows")
     yield _define("BUNDLE_BYTES", config.bundle_bytes, "events from bit 0, then scalars")
     yield _define("BUNDLE_SCALARS", config.bundle_scalars, "of 32 bits each")

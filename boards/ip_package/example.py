@@ -14,14 +14,15 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.launch import LoadedProgram
 from ember_hw.isa import Event, event_bit
+from ember_hw.sim.softcore.run import Marker
 
 ROWS, COLUMNS = 256, 32
 BAGS, MOST_LOOKUPS = 16, 8
 SEED = 0
 #: Of the memory beside the core.
 LATENCY_CYCLES, LIMIT_CYCLES = 30, 2_000_000
-#: The last marker of main.c, of a run that was right and of one that was wrong.
-_MARKERS = (4, 5)
+#: What ends main.c, which has the same numbers.
+_LAST = (Marker.PASSED, Marker.FAILED)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def make_example(config: AcceleratorConfig) -> Example:
     ]
     plan = [f"latency {LATENCY_CYCLES}", f"limit {LIMIT_CYCLES}", "local 0 build/firmware.bin"]
     # The core writes nothing but its local memory.
-    plan += ["output 0 0 build/output.bin", *(f"last {marker}" for marker in _MARKERS)]
+    plan += ["output 0 0 build/output.bin", *(f"last {marker.value}" for marker in _LAST)]
     memories: dict[str, bytes] = {}
     for region in launch.regions:
         memories[f"{region.symbol}.bin"] = region.data.tobytes()

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import Out
 
 from ember_hw import registers
 from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import Microcode
+from ember_hw.isa import microcode_words
 from ember_hw.rtl.flat_unit import UNIT_NAME, unit_members
 
 _NAMESPACE = "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"
@@ -196,7 +196,7 @@ def _registers(config: AcceleratorConfig) -> Iterator[tuple[str, int, int, str, 
     for counter in registers.Counter:
         yield (
             f"COUNTER_{counter.name}",
-            registers.COUNTERS_ADDRESS + 8 * counter,
+            registers.counter_address(counter),
             2,
             "ro",
             registers.COUNTER_TEXTS[counter],
@@ -204,7 +204,7 @@ def _registers(config: AcceleratorConfig) -> Iterator[tuple[str, int, int, str, 
     yield (
         "MICROCODE",
         registers.MICROCODE_ADDRESS,
-        len(Microcode(config, {}).encode()),
+        microcode_words(config),
         "wo",
         "words of the program",
     )

@@ -183,7 +183,7 @@ def delivery(
             f"requests of {workload.name!r} must follow each other without a pause, but the unit "
             f"counted {facts['row_beats']} row beats of {len(keep)}"
         )
-    cycles: NDArray[np.uint64] = _joined(chunks, "row_cycles")
+    cycles: NDArray[np.uint64] = joined(chunks, "row_cycles")
     bus_bytes = launch.microcode.config.bus_bytes
     return Delivery(facts["cycles"], cycles, keep, bus_bytes, facts)
 
@@ -200,7 +200,8 @@ def copied(chunk: Chunk) -> Chunk:
     )
 
 
-def _joined(chunks: Any, name: str) -> NDArray[Any]:
+def joined(chunks: Any, name: str) -> NDArray[Any]:
+    """Return an array of all chunks as one, by its name."""
     return np.concatenate([getattr(chunk, name) for chunk in chunks])
 
 
@@ -222,11 +223,11 @@ def check_bundles(name: str, launch: Launch, chunks: Any, wanted: Any) -> None:
         Events or scalars differ; the first bundle that does is named.
     """
     config = launch.microcode.config
-    events, expected = _joined(chunks, "events"), _joined(wanted, "events")
+    events, expected = joined(chunks, "events"), joined(wanted, "events")
     if len(events) != len(expected):
         raise DeviceError(f"bundles of {name!r} must be {len(expected)}, not {len(events)}")
     differs = events != expected
-    scalars, expected_scalars = _joined(chunks, "scalars"), _joined(wanted, "scalars")
+    scalars, expected_scalars = joined(chunks, "scalars"), joined(wanted, "scalars")
     for callback in launch.callbacks:
         bit = event_bit(callback.event, callback.level, config)
         told = (expected >> bit & 1).astype(np.bool_)
@@ -247,14 +248,14 @@ def check_rows(workload: Checkable, chunks: Any, wanted: Any, keep: NDArray[np.u
     DeviceError
         A byte or the end of a row differs; the first beat that does is named.
     """
-    beats, expected = _joined(chunks, "row_beats"), _joined(wanted, "row_beats")
+    beats, expected = joined(chunks, "row_beats"), joined(wanted, "row_beats")
     if len(beats) != len(expected):
         raise DeviceError(
             f"row beats of {workload.name!r} must be {len(expected)}, not {len(beats)}"
         )
     kept = np.arange(expected.shape[1]) < keep[:, None]
     differs = ((beats != expected) & kept).any(axis=1)
-    differs |= _joined(chunks, "row_last").astype(np.bool_) != _joined(wanted, "row_last")
+    differs |= joined(chunks, "row_last").astype(np.bool_) != joined(wanted, "row_last")
     if differs.any():
         first = int(np.flatnonzero(differs)[0])
         raise DeviceError(

@@ -20,14 +20,15 @@ from .packages import Core, core_verilog
 _FOLDER = Path(__file__).resolve().parent
 _PROGRAM = "softcore"
 _TOP = "softcore_top"
-_HEADERS = (
+#: Headers of this project that the simulation includes, in the folder above.
+HEADERS = (
     "memories/address_map.hpp",
     "memories/ideal_memory.hpp",
     "memories/memory.hpp",
     "ports.hpp",
 )
 #: What of a unit's shape the top module and the program depend on.
-_WIDTHS = ("bus_bytes", "bundle_bytes", "event_bits", "id_bits", "address_bits")
+WIDTHS = ("bus_bytes", "bundle_bytes", "event_bits", "id_bits", "address_bits")
 _LOG_LINES_SHOWN = 40
 
 
@@ -70,9 +71,9 @@ def build_softcore(
         "adapter.v": (_FOLDER / core.adapter).read_text(),
         f"{_TOP}.v": (_FOLDER / f"{_TOP}.v").read_text(),
         "softcore.cpp": (_FOLDER / "softcore.cpp").read_text(),
-        **{name: (_FOLDER.parent / name).read_text() for name in _HEADERS},
+        **{name: (_FOLDER.parent / name).read_text() for name in HEADERS},
     }
-    widths = {name.upper(): getattr(shape, name) for name in _WIDTHS}
+    widths = {name.upper(): getattr(shape, name) for name in WIDTHS}
     verilate = [
         str(verilator.path),
         *("--cc", "--exe", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-Mdir", "objects"),

@@ -43,7 +43,9 @@ class Kernel(IntEnum):
         return self in (Kernel.POP_ROWS, Kernel.POP_PARTS)
 
 
-class _Marker(IntEnum):
+class Marker(IntEnum):
+    """What the firmware tells with a write to the markers' address."""
+
     BEGIN = 1
     END = 2
     STARTED = 3
@@ -157,8 +159,8 @@ def run_softcore(
             f"local 0 {image}",
             f"local {ARGUMENTS_ADDRESS} {arguments}",
             f"output {OUTPUT_ADDRESS} {sums_bytes} {output}",
-            f"last {_Marker.PASSED.value}",
-            f"last {_Marker.FAILED.value}",
+            f"last {Marker.PASSED.value}",
+            f"last {Marker.FAILED.value}",
         ]
         for number, (address, data) in enumerate(job.regions):
             region = folder / f"region{number}.bin"
@@ -173,13 +175,13 @@ def run_softcore(
             raise SimulationError(done.stderr.strip())
         counted = json.loads(done.stdout.splitlines()[-1])
         sums = np.fromfile(output, np.int32).reshape(job.bags, job.columns)
-    markers = {_Marker(marker): cycle for marker, cycle in counted.pop("markers")}
-    if _Marker.FAILED in markers:
+    markers = {Marker(marker): cycle for marker, cycle in counted.pop("markers")}
+    if Marker.FAILED in markers:
         raise SimulationError("the access unit must end in state DONE, and the core saw another")
     return SoftcoreResult(
         sums=sums,
-        cycles=markers[_Marker.END] - markers[_Marker.BEGIN],
-        setup_cycles=markers[_Marker.BEGIN] - markers[_Marker.STARTED],
+        cycles=markers[Marker.END] - markers[Marker.BEGIN],
+        setup_cycles=markers[Marker.BEGIN] - markers[Marker.STARTED],
         **counted,
     )
 

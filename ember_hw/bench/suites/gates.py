@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import ember_hw
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
+from ember_hw.bench.simulated import copied, joined
 from ember_hw.boards.gate_level import gate_level_verilog
 from ember_hw.compiler.program import Program
 from ember_hw.config import AcceleratorConfig
@@ -26,7 +27,6 @@ from ember_hw.host.backends.verilator import Backend
 from ember_hw.host.backends.verilog import cached_verilog
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device
-from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import LoadedProgram
 from ember_hw.host.reference import bit_equal
 from ember_hw.sim.options import IdealMemory
@@ -141,19 +141,18 @@ def beats_of(backend: Backend, program: Program, inputs: tuple[NDArray[np.generi
     """Return what leaves the queues while a program of one nest runs."""
     request = binding_of(program).request(program, inputs)
     (launch,) = LoadedProgram(program).launches(request)
-    parts = [
-        (c.events.copy(), c.scalars.copy(), c.row_beats.copy(), c.row_last.copy(), _copy(c))
-        for c in backend.execute(launch)
-    ]
-    events, scalars, beats, last, at = (np.concatenate(one) for one in zip(*parts, strict=True))
+    chunks = [copied(chunk) for chunk in backend.execute(launch)]
     cycles = backend.cycles
     assert cycles is not None, "simulated"
-    return Beats(events, scalars, beats, last, at - at[:1], cycles)
-
-
-def _copy(chunk: Chunk) -> NDArray[np.uint64]:
-    assert chunk.row_cycles is not None, "simulated"
-    return chunk.row_cycles.copy()
+    at = joined(chunks, "row_cycles")
+    return Beats(
+        joined(chunks, "events"),
+        joined(chunks, "scalars"),
+        joined(chunks, "row_beats"),
+        joined(chunks, "row_last"),
+        at - at[:1],
+        cycles,
+    )
 
 
 def _program(mode: str, level: int, seed: int) -> tuple[Program, tuple[NDArray[np.generic], ...]]:
