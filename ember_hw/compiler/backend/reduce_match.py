@@ -23,12 +23,13 @@ from ember_hw.compiler.backend.execute_text import statement_text
 from ember_hw.compiler.backend.reduce_values import CODE_LEVEL, Term, Values, iteration_level
 from ember_hw.compiler.dialects.au_program import AccessProgram
 from ember_hw.compiler.nest import Callback
-from ember_hw.isa import Event, ReduceOperation
+from ember_hw.isa import Event, ReduceOperation, RowFormat
 
-__all__ = ["HostReason", "Pooling", "copies_rows", "match_pooling"]
+__all__ = ["FORMATS", "HostReason", "Pooling", "copies_rows", "match_pooling"]
 
 _OPERATIONS = {"addf": ReduceOperation.SUM, "maximumf": ReduceOperation.MAXIMUM}
-_ELEMENTS = ("f32", "f16", "bf16")
+#: Formats of rows that the unit takes, by the type of their numbers.
+FORMATS = {"f32": RowFormat.FP32, "f16": RowFormat.FP16, "bf16": RowFormat.BF16}
 
 
 class HostReason(Exception):
@@ -132,7 +133,7 @@ def _row_case(code: ExecuteCode, callbacks: tuple[Callback, ...]) -> tuple[Callb
         raise HostReason(
             f"case {case.id} takes a row at the {callback.event.name.lower()} of a loop"
         )
-    if row_element(row.type) not in _ELEMENTS:
+    if row_element(row.type) not in FORMATS:
         raise HostReason(
             f"rows are of {row_element(row.type)}, and the unit takes f32, f16 and bf16"
         )

@@ -20,6 +20,7 @@ from typing import Literal
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.reduce_host import pooled_host, unpooled_host
 from ember_hw.compiler.backend.reduce_match import (
+    FORMATS,
     HostReason,
     Pooling,
     copies_rows,
@@ -37,7 +38,6 @@ __all__ = ["Execute", "split_nest"]
 
 Execute = Literal["auto", "host", "fabric"]
 
-_FORMATS = {"f32": RowFormat.FP32, "f16": RowFormat.FP16, "bf16": RowFormat.BF16}
 #: What an accumulator is before its first row.
 _BEGINS = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: float("-inf")}
 _NAMES = {ReduceOperation.SUM: "sum", ReduceOperation.MAXIMUM: "maximum"}
@@ -107,7 +107,7 @@ def _check_rows(program: AccessProgram, nest: Nest) -> None:
     lengths = {(row.length, row.in_bytes, str(row.element_type)) for row in program.rows}
     if len(lengths) > 1:
         raise HostReason("its rows have several lengths, and the unit's results have one")
-    if nest.microcode.config.to_dict().get("results", "stream") != "stream":
+    if nest.microcode.config.results != "stream":
         raise HostReason("the config writes results to memory, where no device looks for them yet")
 
 
@@ -138,7 +138,7 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
     )
     told = nest.microcode.get("issue", "events") | emits
     steps = {pooling.entry: step}
-    return _with_microcode(nest, part, _FORMATS[pooling.element], scalar, steps, told)
+    return _with_microcode(nest, part, FORMATS[pooling.element], scalar, steps, told)
 
 
 def _passed(nest: Nest, program: AccessProgram, operation: Literal["copy", "rows"]) -> Nest:

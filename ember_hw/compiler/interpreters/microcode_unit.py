@@ -142,13 +142,7 @@ class Unit:
             children = np.maximum(trips, 1)
             if not len(children):  # the unit above stopped at its first token, or has no request
                 continue
-            ends = children.cumsum()
-            if int(ends[-1]) <= self.chunk:
-                parent = np.arange(len(children)).repeat(children)
-                firsts = ends - children
-                ordinal = np.arange(len(parent))
-                if len(children) > 1:
-                    ordinal -= firsts[parent]
+            for parent, ordinal, firsts, lasts in self._batches(children):
                 tokens, error = self._tokens(
                     parents,
                     parent,
@@ -156,33 +150,38 @@ class Unit:
                     lower=lower,
                     trips=trips,
                     firsts=firsts,
-                    lasts=ends - 1,
+                    lasts=lasts,
                 )
                 yield tokens
                 if error is not None:
                     raise error
-                continue
-            for start in range(0, int(ends[-1]), self.chunk):
-                stop = min(start + self.chunk, int(ends[-1]))
-                first = int(np.searchsorted(ends, start, side="right"))
-                last = int(np.searchsorted(ends, stop - 1, side="right"))
-                counts = children[first : last + 1].copy()
-                counts[0] = ends[first] - start
-                counts[-1] -= ends[last] - stop
-                parent = np.repeat(np.arange(first, last + 1), counts)
-                ordinal = np.arange(start, stop) - (ends - children)[parent]
-                tokens, error = self._tokens(
-                    parents,
-                    parent,
-                    ordinal,
-                    lower=lower,
-                    trips=trips,
-                    firsts=(ordinal == 0).nonzero()[0],
-                    lasts=(ordinal == (children - 1)[parent]).nonzero()[0],
-                )
-                yield tokens
-                if error is not None:
-                    raise error
+
+    def _batches(self, children: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], ...]]:
+        """Yield batches of tokens, so many of each parent.
+
+        Of each token its parent and its number there; of the batch the places of first and last
+        tokens of a parent.
+        """
+        ends = children.cumsum()
+        if int(ends[-1]) <= self.chunk:
+            parent = np.arange(len(children)).repeat(children)
+            firsts = ends - children
+            ordinal = np.arange(len(parent))
+            if len(children) > 1:
+                ordinal -= firsts[parent]
+            yield parent, ordinal, firsts, ends - 1
+            return
+        for start in range(0, int(ends[-1]), self.chunk):
+            stop = min(start + self.chunk, int(ends[-1]))
+            first = int(np.searchsorted(ends, start, side="right"))
+            last = int(np.searchsorted(ends, stop - 1, side="right"))
+            counts = children[first : last + 1].copy()
+            counts[0] = ends[first] - start
+            counts[-1] -= ends[last] - stop
+            parent = np.repeat(np.arange(first, last + 1), counts)
+            ordinal = np.arange(start, stop) - (ends - children)[parent]
+            is_last = ordinal == (children - 1)[parent]
+            yield parent, ordinal, (ordinal == 0).nonzero()[0], is_last.nonzero()[0]
 
     def _bounds(
         self, inherited: list[NDArray[np.int32]], shape: tuple[int, ...]
