@@ -61,6 +61,10 @@ class ReduceOperation(enum.IntEnum, shape=2):
     MAXIMUM = 2
 
 
+#: What an operation finds in an empty accumulator; a copy finds nothing.
+EMPTY = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: float("-inf")}
+
+
 def row_bytes(length: int, format: RowFormat, half_scale: int = 0) -> int:
     """Return the bytes of a row whose result has `length` bytes."""
     columns = length // NUMBER_BYTES

@@ -32,14 +32,12 @@ from ember_hw.compiler.dialects.au_program import AccessProgram, MemoryStream, r
 from ember_hw.compiler.nest import FabricPart, Nest, Patch, ResultRow
 from ember_hw.errors import UnsupportedError
 from ember_hw.isa import Event, ReduceOperation, RowFormat, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, EMPTY, NUMBER_BYTES
 
 __all__ = ["Execute", "split_nest"]
 
 Execute = Literal["auto", "host", "fabric"]
 
-#: What an accumulator is before its first row.
-_BEGINS = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: float("-inf")}
 _NAMES = {ReduceOperation.SUM: "sum", ReduceOperation.MAXIMUM: "maximum"}
 
 
@@ -134,7 +132,7 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
         operation=f"weighted {name}" if pooling.weight is not None else name,
         host=host,
         results=(ResultRow(0, iterates, place),),
-        begins={pooling.store.symbol: _BEGINS[pooling.operation]},
+        begins={pooling.store.symbol: EMPTY[pooling.operation]},
     )
     told = nest.microcode.get("issue", "events") | emits
     steps = {pooling.entry: step}

@@ -13,6 +13,7 @@ from ember_hw.errors import DeviceError
 from ember_hw.isa import Event, Source, event_bit
 from ember_hw.isa.reduce import (
     ACCUMULATOR_BEATS,
+    EMPTY,
     NUMBER_BYTES,
     ReduceOperation,
     RowFormat,
@@ -185,13 +186,14 @@ def _scale(row: Row, scalar: int) -> Row:
 def _combine(operation: ReduceOperation, accumulator: Row | None, row: Row) -> Row:
     if operation is ReduceOperation.COPY:
         return row
+    before = np.float32(EMPTY[operation])
     if accumulator is not None:
         _check_length(accumulator, row.nbytes)
+        before = accumulator
     with np.errstate(all="ignore"):
         if operation is ReduceOperation.SUM:
-            return _computed((np.float32(0) if accumulator is None else accumulator) + row)
-        least = np.float32(-np.inf)
-        return _computed(maximum(least if accumulator is None else accumulator, row))
+            return _computed(before + row)
+        return _computed(maximum(before, row))
 
 
 def _computed(numbers: Row) -> Row:

@@ -17,13 +17,12 @@ from ember_hw.compiler.interpreters.reduce import QUIET_NAN, widened
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.numpy_sums import accumulate_in_order
 from ember_hw.isa import Event, Microcode, ReduceOperation, RowFormat, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, row_bytes
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, EMPTY, NUMBER_BYTES, row_bytes
 from ember_hw.registers import NO_UNIT, FaultCode, fault_error
 
 __all__ = ["ReduceModel"]
 
 _ACCUMULATIONS = {ReduceOperation.SUM: "addf", ReduceOperation.MAXIMUM: "maximumf"}
-_BEGINS = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: -np.inf}
 
 #: Rows that leave, with their bytes: uint8 (R, length).
 Results = NDArray[np.uint8]
@@ -135,7 +134,7 @@ class ReduceModel:
         number = np.concatenate(([0], np.cumsum(ends)))
         count = int(number[-1]) + 1
         operation = ReduceOperation(self._step["operation"])
-        totals = np.full((count, length // NUMBER_BYTES), _begin(operation), np.float32)
+        totals = np.full((count, length // NUMBER_BYTES), EMPTY.get(operation, 0.0), np.float32)
         taken = np.bincount(number[takes], minlength=count)
         if self._accumulator is not None:
             if self._accumulator.nbytes != length:
@@ -152,10 +151,6 @@ class ReduceModel:
             bits[np.isnan(totals)] = QUIET_NAN
         self._accumulator = totals[-1].copy() if taken[-1] else None
         return totals[number[:-1][emits]].view(np.uint8)
-
-
-def _begin(operation: ReduceOperation) -> float:
-    return _BEGINS.get(operation, 0.0)
 
 
 def _rows(chunk: Chunk) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
