@@ -76,7 +76,8 @@ def test_empty_offsets_without_indices_are_no_bag(include_last_offset):
 
 
 def test_torch_tensors_are_taken_as_numpy_arrays_are():
-    torch = pytest.importorskip("torch")
+    import torch
+
     request = _request(
         torch.tensor([1, 2, 3], dtype=torch.int32), torch.tensor([0, 2], dtype=torch.int64)
     )
@@ -97,7 +98,8 @@ def test_other_dtypes_are_refused(argument, dtype):
 
 @pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "uint8", "int16"])
 def test_other_torch_dtypes_are_refused(dtype):
-    torch = pytest.importorskip("torch")
+    import torch
+
     text = f"indices must be of dtype int32 or int64, not {dtype}; nothing is cast (table 'user')"
     with _refuses(TypeError, text):
         _request(torch.zeros(3, dtype=getattr(torch, dtype)), _ints(0))
@@ -117,7 +119,8 @@ def test_other_kinds_are_refused(argument, value, kind):
 
 
 def test_torch_tensors_without_dense_data_are_refused():
-    torch = pytest.importorskip("torch")
+    import torch
+
     parts = [torch.tensor([1, 2]), torch.tensor([3])]
     tensors = {
         "meta": torch.zeros(3, dtype=torch.int64, device="meta"),
