@@ -114,7 +114,10 @@ class Ulx3s(Elaboratable):
 
 
 def _platform() -> Any:
-    from amaranth_boards.ulx3s import ULX3S_85F_Platform
+    # The extra `boards`, which type checks do without.
+    from amaranth_boards.ulx3s import (  # pyright: ignore[reportMissingImports]
+        ULX3S_85F_Platform,
+    )
 
     return ULX3S_85F_Platform()
 
