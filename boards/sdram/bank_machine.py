@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.boards.sdram.chip import BURST_WORDS, SdramChip, SdramClocks
-from ember_hw.boards.sdram.countdown import countdown
+from ember_hw.boards.sdram.countdown import clock_ahead, countdown
 
 
 class BankMachine(wiring.Component):
     """Opens the row that the bank's next part lies in, as early as the bank's limits allow.
 
     It asks for ACTIVATE and PRECHARGE and goes on when it was granted them. A row stays open until
-    another one is wanted, or all are closed for a refresh.
+    another one is wanted, or all are closed for a refresh. Who may issue a command knows so from
+    registers: the limits are reckoned a clock ahead.
 
     Parameters
     ----------
@@ -30,15 +31,18 @@ class BankMachine(wiring.Component):
     read, write : in
         A READ or WRITE of this bank is issued.
     ready : out
-        The wanted row is open and may be read or written.
+        The wanted row is open and may be read or written from the next clock on.
     activate, precharge : out
-        Asks for a command; `activate` is for `row.payload`.
+        Asks for a command.
+    wanted_row : out
+        The row that `activate` is for.
     activate_grant, precharge_grant : in
         The command is issued; only where it was asked for.
     may_close : out
-        PRECHARGE is allowed, or needless.
+        PRECHARGE is allowed, or needless; not yet true of commands of the clock before.
     close : in
-        All banks are closed; only while `may_close` is high.
+        All banks are closed; only while `may_close` is high, and two clocks or more after the last
+        command.
     """
 
     def __init__(self, *, chip: SdramChip, clocks: SdramClocks):
@@ -53,6 +57,7 @@ class BankMachine(wiring.Component):
                 "ready": Out(1),
                 "activate": Out(1),
                 "precharge": Out(1),
+                "wanted_row": Out(chip.row_bits),
                 "activate_grant": In(1),
                 "precharge_grant": In(1),
                 "may_close": Out(1),
@@ -64,25 +69,36 @@ class BankMachine(wiring.Component):
         m = Module()
         clocks = self.clocks
         closed = self.precharge_grant | self.close
-        may_access = countdown(m, self.activate_grant, clocks.trcd, "trcd")
-        is_open_long_enough = countdown(m, self.activate_grant, clocks.tras, "tras")
-        may_reopen = countdown(m, self.activate_grant, clocks.trc, "trc")
-        is_closed_long_enough = countdown(m, closed, clocks.trp, "trp")
-        has_read = countdown(m, self.read, BURST_WORDS, "read")
-        has_written = countdown(m, self.write, BURST_WORDS - 1 + clocks.twr, "write")
-        m.d.comb += [
-            self.may_close.eq(is_open_long_enough & has_read & has_written),
-            self.row.ready.eq(self.done),
+
+        def limit(start: Value, clocks: int, name: str) -> Value:
+            return countdown(m, start, clock_ahead(clocks), name)
+
+        may_access = limit(self.activate_grant, clocks.trcd, "trcd")
+        is_open_long_enough = limit(self.activate_grant, clocks.tras, "tras")
+        may_reopen = limit(self.activate_grant, clocks.trc, "trc")
+        is_closed_long_enough = limit(closed, clocks.trp, "trp")
+        has_read = limit(self.read, BURST_WORDS, "read")
+        has_written = limit(self.write, BURST_WORDS - 1 + clocks.twr, "write")
+        may_close = is_open_long_enough & has_read & has_written
+        m.d.comb += self.row.ready.eq(self.done)
+        m.d.sync += [
+            self.may_close.eq(may_close),
+            self.wanted_row.eq(self.row.payload),
+            self.activate.eq(0),
+            self.precharge.eq(0),
         ]
 
         open_row = Signal(self.chip.row_bits)
         is_same = Signal()
         with m.FSM(name="bank"):
             with m.State("WAIT_CLOSED"):
-                m.d.comb += self.activate.eq(self.row.valid & is_closed_long_enough & may_reopen)
                 with m.If(self.activate_grant):
-                    m.d.sync += open_row.eq(self.row.payload)
+                    m.d.sync += open_row.eq(self.wanted_row)
                     m.next = "SERVE"
+                with m.Else():
+                    m.d.sync += self.activate.eq(
+                        self.row.valid & is_closed_long_enough & may_reopen
+                    )
             with m.State("SERVE"):
                 m.d.comb += self.ready.eq(may_access)
                 with m.If(self.close):
@@ -103,7 +119,8 @@ class BankMachine(wiring.Component):
                 with m.Else():
                     m.next = "CLOSE"
             with m.State("CLOSE"):
-                m.d.comb += self.precharge.eq(self.may_close)
                 with m.If(self.close | self.precharge_grant):
                     m.next = "WAIT_CLOSED"
+                with m.Else():
+                    m.d.sync += self.precharge.eq(may_close)
         return m

@@ -97,7 +97,7 @@ class SdramController(wiring.Component):
             wiring.connect(m, splitter.rows[number], machine.row)
             is_chosen = sequencer.bank == number
             m.d.comb += [
-                bus.rows[number].eq(machine.row.payload),
+                bus.rows[number].eq(machine.wanted_row),
                 machine.activate_grant.eq(bus.activate_grant[number]),
                 machine.precharge_grant.eq(bus.precharge_grant[number]),
                 machine.close.eq(maintenance.close),

@@ -5,6 +5,11 @@ from __future__ import annotations
 from amaranth.hdl import Const, Module, Signal, Value
 
 
+def clock_ahead(clocks: int) -> int:
+    """Return a limit for `countdown` whose result is registered before it allows a command."""
+    return max(1, clocks - 1)
+
+
 def countdown(m: Module, start: Value, clocks: int, name: str) -> Value:
     """Return a signal that is low from the clock after `start` to `clocks` - 1 clocks after it.
 

@@ -25,7 +25,7 @@ class Maintenance(wiring.Component):
     hold : out
         No other command may be issued: before initialisation and around a refresh.
     may_close : in
-        All banks may be closed.
+        All banks may be closed; a clock late.
     command : out
         PRECHARGE (of all banks), REFRESH, LOAD_MODE, or NO_OPERATION.
     close : out
@@ -103,9 +103,11 @@ class Maintenance(wiring.Component):
             with m.State("RUN"):
                 with m.If(due):
                     m.d.sync += [due.eq(0), self.hold.eq(1)]
-                    m.next = "CLOSE"
+                    m.next = "SETTLE"
+            with m.State("SETTLE"):
+                m.next = "CLOSE"
             with m.State("CLOSE"):
-                # The command of the clock in which `hold` rose shows in `may_close` by now.
+                # The command of the clock before `hold` rose shows in `may_close` by now.
                 with m.If(self.may_close):
                     m.d.comb += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
                     wait(clocks.trp)

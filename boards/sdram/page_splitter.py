@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -101,7 +101,7 @@ class PageSplitter(wiring.Component):
             m.d.sync += [
                 shown.eq(0),
                 some.eq(~fits),
-                held.beat.eq(held.beat + behind + 1),
+                held.beat.eq(Cat(Const(0, page_bits), held.beat[page_bits:] + 1)),
                 held.length.eq((held.length - behind - 1)[:LENGTH_BITS]),
             ]
         return m

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.boards.sdram.chip import BURST_WORDS, SdramChip, SdramClocks
-from ember_hw.boards.sdram.countdown import countdown
+from ember_hw.boards.sdram.countdown import clock_ahead, countdown
 from ember_hw.boards.sdram.layouts import page_beat_bits, segment_layout
 
 
@@ -16,7 +16,7 @@ class Sequencer(wiring.Component):
 
     Beats of one direction follow each other without a gap, across banks too. A READ waits for room
     for its beat, a WRITE for its data. Nothing overtakes: tags keep their order, and a read sees
-    the writes before it.
+    the writes before it. A clock decides, the next issues the command.
 
     Parameters
     ----------
@@ -28,12 +28,11 @@ class Sequencer(wiring.Component):
     -------
     segment : stream, in
         See `segment_layout`.
-    ready : in
-        The bank machines' `ready`, bank by bank.
+    ready, has_room, has_data : in
+        The bank machines' `ready`, bank by bank; the beat of a READ has a place; the data of a
+        WRITE is there. Each stays until the command that makes use of it.
     hold : in
         Issue nothing.
-    has_room, has_data : in
-        The beat of a READ has a place; the data of a WRITE is there.
     read, write : out
         The command that is issued in this clock.
     bank, beat, tag, last : out
@@ -67,22 +66,29 @@ class Sequencer(wiring.Component):
         m = Module()
         part = Signal(segment_layout(self.chip, self.tag_bits))
         some = Signal()
-        may_read = countdown(m, self.read | self.write, BURST_WORDS, "may_read")
+        issues = Signal()
+        may_access = countdown(m, issues, clock_ahead(BURST_WORDS), "may_access")
         # The chip's last word leaves the pins a clock before ours may drive them.
         turn = self.clocks.cl + 1
-        may_write = countdown(m, self.read, BURST_WORDS + turn, "may_write")
+        may_write = countdown(m, self.read, clock_ahead(BURST_WORDS + turn), "may_write")
         is_last = Signal()  # beat of the part
         is_free = Signal()
+        will_read, will_write = Signal(), Signal()  # unless all is held
         m.d.comb += [
-            is_free.eq(some & ~self.hold & may_read & Array(self.ready)[part.bank]),
-            self.read.eq(is_free & ~part.write & self.has_room),
-            self.write.eq(is_free & part.write & self.has_data & may_write),
+            is_free.eq(some & ~self.hold & ~issues & may_access & Array(self.ready)[part.bank]),
+            issues.eq(self.read | self.write),
+            self.read.eq(will_read & ~self.hold),
+            self.write.eq(will_write & ~self.hold),
             self.bank.eq(part.bank),
             self.beat.eq(part.beat),
             self.tag.eq(part.tag),
             self.last.eq(part.last & is_last),
-            self.done.eq((self.read | self.write) & is_last),
+            self.done.eq(issues & is_last),
             self.segment.ready.eq(~some | self.done),
+        ]
+        m.d.sync += [
+            will_read.eq(is_free & ~part.write & self.has_room),
+            will_write.eq(is_free & part.write & self.has_data & may_write),
         ]
         with m.If(self.segment.ready):
             m.d.sync += [
@@ -90,7 +96,7 @@ class Sequencer(wiring.Component):
                 some.eq(self.segment.valid),
                 is_last.eq(self.segment.payload.length == 0),
             ]
-        with m.Elif(self.read | self.write):
+        with m.Elif(issues):
             m.d.sync += [
                 part.beat.eq(part.beat + 1),
                 part.length.eq(part.length - 1),

@@ -15,7 +15,11 @@ CLOCKS = SMALL.clocks(CLOCK_MHZ)
 
 
 class _Bank:
-    """A bank whose wishes are granted at once, and the cycles of what it does."""
+    """A bank whose wishes are granted at once, and the cycles of what it does.
+
+    It is read or written in the clock after it was ready, and closed in a clock before which nothing
+    happened for another.
+    """
 
     def __init__(self, rows: list[int], *, access: str = "read", close_at: int = -1):
         self.dut = BankMachine(chip=SMALL, clocks=CLOCKS)
@@ -30,30 +34,35 @@ class _Bank:
 
     async def _drive(self, ctx):
         dut = self.dut
+        was_ready = is_quiet = False
         for cycle in range(200):
             ctx.set(dut.row.valid, bool(self.rows))
             ctx.set(dut.row.payload, self.rows[0] if self.rows else 0)
-            closes = self.close_at >= 0 and cycle >= self.close_at and ctx.get(dut.may_close)
+            wants_close = self.close_at >= 0 and cycle >= self.close_at
+            closes = wants_close and is_quiet and ctx.get(dut.may_close)
             if closes:
                 self.close_at = -1
-            activates, precharges, ready = (
-                ctx.get(signal) and not closes
-                for signal in (dut.activate, dut.precharge, dut.ready)
+            activates, precharges, accesses = (
+                wish and not wants_close
+                for wish in (ctx.get(dut.activate), ctx.get(dut.precharge), was_ready)
             )
+            assert not activates or ctx.get(dut.wanted_row) == self.rows[0]
             ctx.set(dut.close, closes)
             ctx.set(dut.activate_grant, activates)
             ctx.set(dut.precharge_grant, precharges)
             for signal in (getattr(dut, self.access), dut.done):
-                ctx.set(signal, ready)
+                ctx.set(signal, accesses)
             happens = {
                 "close": closes,
                 f"activate {self.rows[0] if self.rows else '-'}": activates,
                 "precharge": precharges,
-                self.access: ready,
+                self.access: accesses,
             }
             self.events += [(cycle, name) for name, does in happens.items() if does]
+            is_quiet = wants_close
+            was_ready = ctx.get(dut.ready) and not accesses and not wants_close
             await ctx.tick()
-            if ready:
+            if accesses:
                 self.rows.pop(0)
 
     @property
@@ -87,11 +96,11 @@ def test_other_row_waits_for_the_burst_and_trp(access, least):
 
 
 def test_refresh_closes_and_the_row_opens_again():
-    bank = _Bank([7, 7, 9], close_at=3)
+    bank = _Bank([7, 7, 9], close_at=8)
     assert bank.names == ["activate 7", "read", "read", "close", "activate 9", "read"]
     assert bank.clocks("close", "activate 9") >= CLOCKS.trp
 
 
 def test_closing_waits_for_tras():
-    bank = _Bank([7], close_at=1)
+    bank = _Bank([7], close_at=2)
     assert bank.clocks("activate 7", "close") >= CLOCKS.tras

@@ -56,17 +56,17 @@ def _run(parts: list[dict[str, int]], **low: range) -> list[tuple[Any, ...]]:
 def test_beats_follow_without_a_gap_across_parts():
     seen = _run([_part(1, 3, beat=5), _part(2, 2)])
     assert seen == [
-        (1, "read", 1, 5, 0),
-        (1 + BURST_WORDS, "read", 1, 6, 0),
-        (1 + 2 * BURST_WORDS, "read", 1, 7, 1),
-        (1 + 3 * BURST_WORDS, "read", 2, 0, 0),
-        (1 + 4 * BURST_WORDS, "read", 2, 1, 1),
+        (2, "read", 1, 5, 0),
+        (2 + BURST_WORDS, "read", 1, 6, 0),
+        (2 + 2 * BURST_WORDS, "read", 1, 7, 1),
+        (2 + 3 * BURST_WORDS, "read", 2, 0, 0),
+        (2 + 4 * BURST_WORDS, "read", 2, 1, 1),
     ]
 
 
 def test_data_pins_turn_round_before_a_write_and_not_after():
     cycles = [item[0] for item in _run([_part(0), _part(1, write=1), _part(2)])]
-    assert cycles == [1, 1 + BURST_WORDS + TURN, 1 + 2 * BURST_WORDS + TURN]
+    assert cycles == [2, 2 + BURST_WORDS + TURN, 2 + 2 * BURST_WORDS + TURN]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,12 @@ def test_data_pins_turn_round_before_a_write_and_not_after():
     ],
 )
 def test_beat_waits_for_what_it_needs(part, low):
-    assert [item[0] for item in _run([part], **{low: range(30)})] == [30]
+    assert [item[0] for item in _run([part], **{low: range(30)})] == [31]
+
+
+def test_beat_that_is_decided_waits_for_the_end_of_a_hold():
+    # Decided in clock 1, held in clock 2, in which it would have gone.
+    assert [item[0] for item in _run([_part(0)], free=range(2, 30))] == [31]
 
 
 def test_write_needs_no_room_and_read_no_data():
