@@ -281,7 +281,7 @@ class Board:
         Raises
         ------
         DeviceError
-            A register or memory answered with an error.
+            A register or memory answered with an error, or memory not at all.
         LinkError
             The board doesn't know the request.
         """
@@ -290,6 +290,11 @@ class Board:
             raise DeviceError(f"{what} must be there and ready, and an access was refused")
         if status is Status.NO_MEMORY:
             raise DeviceError(f"{what} must be within the board's memory, and is not")
+        if status is Status.NO_ANSWER:
+            raise DeviceError(
+                f"{what} must be answered by the board's memory, and is not: it isn't initialised, "
+                "or stopped; reset the board"
+            )
         if status is not Status.OK:
             raise LinkError(
                 f"{Operation(answer.operation).name} of {what} must be answered with OK, "

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from amaranth.lib import enum
 
 #: Version of all that stands here; `HELLO` and its answer stay what they are in every version.
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 FLAG = 0x7E
 ESCAPE = 0x7D
@@ -127,6 +127,7 @@ class Status(enum.IntEnum, shape=8):
     BAD_ARGUMENT = 4
     REFUSED = 5
     NO_MEMORY = 6
+    NO_ANSWER = 7
 
 
 STATUS_TEXTS: dict[Status, str] = {
@@ -137,6 +138,7 @@ STATUS_TEXTS: dict[Status, str] = {
     Status.BAD_ARGUMENT: "address or count is no multiple of a register or beat, or too large",
     Status.REFUSED: "a register answered with an error; those before it were accessed",
     Status.NO_MEMORY: "memory answered with an error; beats before it were accessed",
+    Status.NO_ANSWER: "memory did not answer in time, or still owes the answer of a request before",
 }
 
 

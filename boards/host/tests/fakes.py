@@ -48,6 +48,7 @@ class FakeBoard:
     is_silent: bool = False
     is_closed: bool = False
     answers_lost: int = 0
+    has_dead_memory: bool = False
 
     def __post_init__(self) -> None:
         self.registers |= {
@@ -136,6 +137,8 @@ class FakeBoard:
             return Status.OK, taken
         if operation == Operation.READ_ERRORS:
             return Status.OK, b"".join(kind.to_bytes(4, "little") for kind in ErrorCount)
+        if self.has_dead_memory:
+            return Status.NO_ANSWER, b""
         at -= DESCRIPTION.memory_base
         if not 0 <= at <= at + max(count, len(data)) <= len(self.memory):
             return Status.NO_MEMORY, b""

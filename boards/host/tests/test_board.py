@@ -111,6 +111,12 @@ def test_errors_of_registers_and_memory_are_told() -> None:
         board.read_registers(8, 9)
     with fails("memory from 0x8 must be within the board's memory, and is not", DeviceError):
         board.read_memory(8, 8)
+    with fails(
+        "memory from 0x100000 must be answered by the board's memory, and is not: it isn't "
+        "initialised, or stopped; reset the board",
+        DeviceError,
+    ):
+        connected(FakeBoard(has_dead_memory=True)).write_memory(BASE, bytes(8))
     with fails("DRAIN of queues must be answered with OK, not BAD_OPERATION"):
         board.checked(Frame(Operation.DRAIN, 0, 0, Status.BAD_OPERATION), "queues")
 
@@ -128,7 +134,7 @@ def changed(at: int, value: int) -> FakeBoard:
         (
             4,
             9,
-            "protocol version of the board at fake must be 1, not 9; build its gateware with this "
+            "protocol version of the board at fake must be 2, not 9; build its gateware with this "
             "ember_hw",
         ),
         (30, 0, "check sum of the description of the board at fake must be 0x.*, not 0x.*"),

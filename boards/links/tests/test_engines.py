@@ -228,11 +228,57 @@ def test_memory_is_read_written_and_checked(data_bits: int) -> None:
     ]
 
 
-def test_widths_of_memory_are_checked() -> None:
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_memory_without_an_answer_ends_a_request_and_its_late_answer_is_dropped(
+    is_taken: bool,
+) -> None:
+    bench = EngineBench(MemoryEngine(address_bits=12, data_bits=32, timeout_cycles=50), seed=6)
+    memory, answers = bench.dut.memory, bench.answers
+    seen = []
+
+    async def serve(ctx):
+        ctx.set(memory.request.ready, is_taken)
+        await ctx.tick().until(memory.request.valid)
+        ctx.set(memory.request.ready, 0)
+        while len(answers) < 2:  # both requests have ended
+            await ctx.tick()
+            wanted = ctx.get(memory.request.payload)
+            assert ctx.get(memory.request.valid) == (not is_taken)
+            assert is_taken or (wanted.address, wanted.is_write, wanted.data) == (4, 1, 0x04030201)
+        for data in (0xBAD, 0xAA55):
+            if data == 0xAA55 or not is_taken:
+                ctx.set(memory.request.ready, 1)
+                await ctx.tick().until(memory.request.valid)
+                ctx.set(memory.request.ready, 0)
+            seen.append(ctx.get(memory.request.payload).address)
+            ctx.set(memory.answer_data, data)
+            ctx.set(memory.answer_valid, 1)
+            await ctx.tick()
+            ctx.set(memory.answer_valid, 0)
+
+    async def ask(ctx):
+        answers.append(await bench._one(ctx, address=4, data=bytes([1, 2, 3, 4])))
+        answers.append(await bench._one(ctx, address=8, count=4))
+        while not seen:
+            await ctx.tick()
+        await ctx.tick().repeat(2)
+        answers.append(await bench._one(ctx, address=12, count=4))
+
+    bench.process(serve, background=True)
+    bench.process(ask)
+    bench.run(500)
+    no_answer = (Status.NO_ANSWER, b"")
+    assert answers == [no_answer, no_answer, (Status.OK, words(0xAA55))]
+    assert seen == [4, 12]
+
+
+def test_parameters_of_a_memory_engine_are_checked() -> None:
     with refuses("address_bits must be from 1 to 40, not 41"):
         MemoryEngine(address_bits=41, data_bits=64)
     with refuses("data_bits must be a power of two, 32 or more, not 48"):
         MemoryEngine(address_bits=32, data_bits=48)
+    with refuses("timeout_cycles must be at least 1, not 0"):
+        MemoryEngine(address_bits=32, data_bits=64, timeout_cycles=0)
 
 
 def test_description_is_read_from_any_byte_and_ends_in_zeros() -> None:
