@@ -17,8 +17,8 @@ CLOCKS = SMALL.clocks(CLOCK_MHZ)
 class _Bank:
     """A bank whose wishes are granted at once, and the cycles of what it does.
 
-    It is read or written in the clock after it was ready, and closed in a clock before which nothing
-    happened for another.
+    It is read or written in the clock after it was ready, and closed two clocks or more after the
+    last command.
     """
 
     def __init__(self, rows: list[int], *, access: str = "read", close_at: int = -1):
