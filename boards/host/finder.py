@@ -13,11 +13,10 @@ from ember_hw.boards.host.board import Board
 from ember_hw.boards.host.channel import SerialChannel
 from ember_hw.boards.host.client import LinkClient
 from ember_hw.boards.links.frame import MAX_FRAME_BYTES, WINDOW_FRAMES
+from ember_hw.boards.links.uart import BAUD
 from ember_hw.errors import DeviceError, EmberError, LinkError
 from ember_hw.registers import STATUS, State
 
-#: Rate of every board's UART.
-BAUD = 3_000_000
 #: USB numbers (vendor, product) of chips behind which boards may be; other ports are left alone.
 USB_CHIPS = {(0x0403, 0x6015): "FT231X (ULX3S)", (0x0403, 0x6010): "FT2232H (ECPIX-5)"}
 

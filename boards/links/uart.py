@@ -8,6 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from ember_hw.boards.links.ports import byte_stream
 
+#: Rate of every board's UART: the fastest of the FTDI chips.
+BAUD = 3_000_000
+
 #: Fewest clock cycles of a bit: the line is looked at through two registers.
 LEAST_CYCLES_A_BIT = 4
 _PHASE_BITS = 24

@@ -13,7 +13,7 @@ from ember_hw.boards.bitstream.target import BoardMemory, BoardTarget, Device
 from ember_hw.boards.block_memory import BlockMemory
 from ember_hw.boards.core import BoardCore
 from ember_hw.boards.description import BoardDescription
-from ember_hw.boards.links.uart import Uart
+from ember_hw.boards.links.uart import BAUD, Uart
 from ember_hw.boards.sdram.chip import CHIPS
 from ember_hw.boards.sdram.memory import DOMAIN, SdramMemory
 from ember_hw.boards.sdram.pads import SdramPads, SdramPorts
@@ -22,8 +22,6 @@ from ember_hw.config import AcceleratorConfig
 _OSCILLATOR_MHZ = 25.0
 _CLOCK_MHZ = {"sync": 50.0, DOMAIN: 100.0}
 _CHIP = CHIPS["ulx3s"]
-#: The FTDI chip's fastest.
-_BAUD = 3_000_000
 
 #: The host places tables from here on.
 _TABLES_BEGIN = 1 << 20
@@ -58,7 +56,7 @@ class Ulx3s(Elaboratable):
         m.submodules.clocks = clocks = Ecp5Clocks(input_mhz=_OSCILLATOR_MHZ, output_mhz=output_mhz)
         m.domains += clocks.domains
         m.submodules.core = core = BoardCore(description=self.description)
-        m.submodules.uart = uart = Uart(clock_hz=self.description.clock_hz, baud=_BAUD)
+        m.submodules.uart = uart = Uart(clock_hz=self.description.clock_hz, baud=BAUD)
         wiring.connect(m, uart.o, core.i)
         wiring.connect(m, core.o, uart.i)
         pins = platform.request("uart", dir="-")
