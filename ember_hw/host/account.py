@@ -60,10 +60,11 @@ class RunAccount:
     """
 
     def __init__(self, program: Program, request: Request) -> None:
-        self._program = program
-        self._request = request
-        self._lookups = request.lookups
-        self._nests: list[NestReport] = []
+        # Neither of both is kept: an account is read later, and tables and inputs may be large.
+        self._arguments = program.arguments
+        self._number_of_nests = len(program.nests)
+        self._lookups, self._gathered = request.lookups, request.gathered
+        self._nests: list[tuple[Nest, dict[str, Any]]] = []
         self._facts: dict[str, Any] = {}
         self._nest: Nest = program.nests[0]
         self._expected: dict[int, int | None] = {}
@@ -72,22 +73,22 @@ class RunAccount:
     def begin(self, nest: Nest, launch: Launch) -> None:
         """Note what a nest must do."""
         self._nest = nest
-        expected = expected_calls(nest, launch, self._request.gathered)
+        expected = expected_calls(nest, launch, self._gathered)
         self._expected, self._expected_rows = expected, None
         if launch.host is not None and nest.fabric is not None:
             # The host sees results alone; the unit counts the rows that it made them of.
             host = nest.fabric.host
-            self._expected = expected_calls(host, launch.host, self._request.gathered)
+            self._expected = expected_calls(host, launch.host, self._gathered)
             self._expected_rows = _rows_of(nest, expected)
 
     def lookups_done(self, side: Consumer) -> int:
         """Return the lookups done so far, nests weighing alike; bundles if the request has none."""
         expected = list(self._expected.values())
         if self._lookups is None or None in expected:
-            return side.bundles + sum(nest.bundles for nest in self._nests)
+            return side.bundles + sum(facts["bundles"] for _, facts in self._nests)
         wanted = sum(count for count in expected if count is not None)
         share = sum(side.calls.values()) / wanted if wanted else 1.0
-        return int(self._lookups * (len(self._nests) + share) / len(self._program.nests))
+        return int(self._lookups * (len(self._nests) + share) / self._number_of_nests)
 
     def cycles(self, cycles: int | None) -> int | None:
         """Return the cycles so far, `cycles` of them in the nest that runs."""
@@ -126,7 +127,7 @@ class RunAccount:
                         f"{what} on the queues must be the {facts[what]} that the unit counted, "
                         f"not {value}"
                     )
-            facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._program.arguments)
+            facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._arguments)
             facts["leaving_bytes"] = facts["useful_bytes"]
         else:
             if self._expected_rows not in (None, facts["rows"]):
@@ -135,14 +136,25 @@ class RunAccount:
                     f"implies, not the {facts['rows']} that the unit counted"
                 )
             facts |= {"results": side.rows, "leaving_bytes": side.row_bytes}
-        numbers: dict[str, Any] = {key: facts.get(key) for key in _SUMS}
-        where, why = self._nest.execute, self._nest.reason
-        self._nests.append(NestReport(name, **numbers, execute=where, reason=why))
+        self._nests.append((self._nest, facts))
         self._facts = _joined(self._facts, facts) if self._facts else facts
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes of `Report` that were counted."""
-        return {**self._facts, "nests": tuple(self._nests)}
+        nests = tuple(
+            NestReport(
+                nest.name,
+                **_numbers(facts),
+                execute=nest.execute,
+                reason=nest.reason,
+            )
+            for nest, facts in self._nests
+        )
+        return {**self._facts, "nests": nests}
+
+
+def _numbers(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: facts.get(key) for key in _SUMS}
 
 
 def _rows_of(nest: Nest, calls: Mapping[int, int | None]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
@@ -103,6 +104,7 @@ class Device:
         self.config = backend.config
         self._config_facts = config_facts(backend.config)
         self._loaded: dict[int, LoadedProgram] = {}  # by identity, the latest last
+        self._ended: _Ended | None = None
         self._report: Report | None = None
 
     @property
@@ -114,8 +116,10 @@ class Device:
         DeviceError
             No run has ended, or the latest one failed.
         """
-        if self._report is None:
+        if self._ended is None:
             raise DeviceError("report must be read after a run that ended without an error")
+        if self._report is None:
+            self._report = self._ended.report(self.name, self.config, self._config_facts)
         return self._report
 
     def load(self, program: Program) -> None:
@@ -188,11 +192,12 @@ class Device:
             next run is not affected.
         """
         backend = self._open()
-        self._report = None
+        self._ended = self._report = None
         began = time.perf_counter()
-        if id(program) not in self._loaded or not self._loaded[id(program)].is_current():
+        loaded = self._loaded.get(id(program))
+        if loaded is None or not loaded.is_current():
             self.load(program)
-        loaded = self._loaded[id(program)]
+            loaded = self._loaded[id(program)]
         request = loaded.binding.request(program, inputs)
         run = loaded.prepare(request)
         account = RunAccount(program, request)
@@ -215,19 +220,18 @@ class Device:
             samples.append(backend.sample())
             engine = side.engine
         result = request.finish(run.outputs)
-        self._report = Report(
-            program=program.name,
-            backend=self.name,
-            memory=backend.memory,
-            sink=backend.sink,
-            engine=engine,
-            lookups=request.lookups,
-            seed=program.seed,
-            versions=dict(program.versions),
-            wall_seconds=time.perf_counter() - began,
-            profiler=profiler_of(samples, self.config),
-            **self._config_facts,
-            **account.facts(),
+        loaded.keep(run)
+        self._ended = _Ended(
+            program.name,
+            program.seed,
+            program.versions,
+            backend.memory,
+            backend.sink,
+            engine,
+            request.lookups,
+            samples,
+            account,
+            time.perf_counter() - began,
         )
         return result
 
@@ -248,6 +252,41 @@ class Device:
         if self._backend is None:
             raise DeviceError(f"device {self.name!r} must be open, and was closed")
         return self._backend
+
+
+@dataclass
+class _Ended:
+    """A run that ended without an error: what its report is made of, once somebody asks."""
+
+    program: str
+    seed: int | None
+    versions: Mapping[str, str]
+    memory: str
+    sink: str
+    engine: str
+    lookups: int | None
+    samples: Sequence[LaunchSample | None]
+    account: RunAccount
+    seconds: float
+
+    def report(
+        self, backend: str, config: AcceleratorConfig, config_facts: Mapping[str, Any]
+    ) -> Report:
+        """Return the report."""
+        return Report(
+            program=self.program,
+            backend=backend,
+            memory=self.memory,
+            sink=self.sink,
+            engine=self.engine,
+            lookups=self.lookups,
+            seed=self.seed,
+            versions=dict(self.versions),
+            wall_seconds=self.seconds,
+            profiler=profiler_of(self.samples, config),
+            **config_facts,
+            **self.account.facts(),
+        )
 
 
 def _execute_side(

@@ -7,52 +7,22 @@ Nothing here touches a device, and nothing knows what a program computes: that i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.program import Argument, Callback, Extent, Nest, Program
+from ember_hw.compiler.program import Argument, Extent, Program
 from ember_hw.errors import ProgramError
 from ember_hw.host.bindings import Request, binding_of
 from ember_hw.host.host_code import run_host_code
-from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray, stack_environment
-from ember_hw.isa import Microcode
+from ember_hw.host.launch_plan import Launch, LaunchPlan
+from ember_hw.host.memory_layout import MemoryLayout, ResidentArray, stack_environment
 
+__all__ = ["Launch", "LoadedProgram", "PreparedRun"]
 
-@dataclass(frozen=True)
-class Launch:
-    """One run of a nest, as a backend gets it.
-
-    Attributes
-    ----------
-    microcode : Microcode
-        Bound.
-    regions : tuple of Region
-        Memory of the device; no two overlap.
-    callbacks : tuple of Callback
-        What the bundles will be used for.
-    arguments : tuple of int
-        What the request carries, see `Nest.request_arguments`; those left out are 0.
-    nest : Nest, optional
-        What was bound; its code runs the callbacks.
-    host : Launch, optional
-        What the host does of it, where a reduce unit takes the rows: its part of the nest, bound,
-        with the memory that its walk over the loops reads.
-    """
-
-    microcode: Microcode
-    regions: tuple[Region, ...]
-    callbacks: tuple[Callback, ...]
-    arguments: tuple[int, ...] = ()
-    nest: Nest | None = None
-    host: Launch | None = None
-
-    @property
-    def memory(self) -> list[tuple[int, NDArray[np.uint8]]]:
-        """Base and bytes of each region."""
-        return [(region.base, region.data) for region in self.regions]
+#: Plans of a program that are held, each for other sizes.
+HELD_PLANS = 4
 
 
 class LoadedProgram:
@@ -88,6 +58,34 @@ class LoadedProgram:
             for symbol, table in program.tables.items()
             if symbol in read
         }
+        self.regions = {symbol: resident.region for symbol, resident in self.tables.items()}
+        self.memory_arguments = [
+            argument
+            for argument in program.arguments
+            if argument.is_memory and argument.symbol not in self.stacks
+        ]
+        self.index_symbols = [
+            argument.symbol for argument in program.arguments if not argument.is_memory
+        ]
+        #: Symbols of the code of each nest, or of its host's part.
+        self.execute_symbols: list[list[str]] = []
+        for nest in program.nests:
+            code = nest.code if nest.fabric is None else nest.fabric.host.code
+            memories = () if code is None else code.memories
+            self.execute_symbols.append([memory.symbol for memory in memories])
+        self._environment = self._symbols()
+        self._plans: dict[tuple[Any, ...], LaunchPlan] = {}
+
+    def _symbols(self) -> dict[str, int]:
+        """Return the symbols of tables and stacks that a launch may read."""
+        environment: dict[str, int] = {}
+        for argument in self.program.arguments:
+            if argument.symbol in self.stacks:
+                members = [self.regions[member] for member in self.stacks[argument.symbol]]
+                environment |= stack_environment(argument.symbol, members, argument.dtype.itemsize)
+        for region in self.regions.values():
+            environment |= region.environment()
+        return environment
 
     def is_current(self) -> bool:
         """Whether the program still has the tables that were loaded."""
@@ -110,6 +108,27 @@ class LoadedProgram:
         run = self.prepare(request)
         return [run.launch(number) for number in range(len(self.program.nests))]
 
+    def plan(self, arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, int]) -> LaunchPlan:
+        """Return the plan of a run of these sizes that has ended, or a new one.
+
+        A plan is one run's at a time; `keep` gives it back.
+        """
+        plan = self._plans.pop(_sizes(arrays, scalars), None)
+        if plan is not None:
+            plan.take(arrays)
+            return plan
+        layout = MemoryLayout(self.program.config, self.layout.next_address)
+        return LaunchPlan(
+            self.program, self.tables, self.stacks, self._environment, layout, arrays, scalars
+        )
+
+    def keep(self, run: PreparedRun) -> None:
+        """Keep the plan of a run that has ended for the next one of its sizes."""
+        if run.plan.can_hold:
+            self._plans[_sizes(run.arrays, run.scalars)] = run.plan
+            if len(self._plans) > HELD_PLANS:
+                del self._plans[next(iter(self._plans))]
+
 
 class PreparedRun:
     """One run: every array of it, on the host and in the device's memory.
@@ -127,43 +146,27 @@ class PreparedRun:
         Memref arguments by symbol, C-contiguous but for tables.
     scalars : mapping of str to int
         Index arguments by symbol.
-    environment : dict of str to int
-        All symbols that a launch may read.
+    plan : LaunchPlan
+        Of runs of these sizes; this one's until `LoadedProgram.keep`.
     """
 
     def __init__(self, loaded: LoadedProgram, request: Request) -> None:
         self.program = loaded.program
         self.request = request
+        self._execute_symbols = loaded.execute_symbols
+        self._given = request.arrays
+        if request.located is not None:
+            self._given = {**request.arrays, **request.located(loaded.regions)}
+        for symbol in loaded.index_symbols:
+            if symbol not in request.scalars:
+                raise self._missing(symbol)
         self.scalars = request.scalars
-        self.environment: dict[str, int] = dict(request.scalars)
         self.arrays: dict[str, NDArray[Any]] = {}
-        self._tables = loaded.tables
-        self._stacks = loaded.stacks
-        regions = {symbol: resident.region for symbol, resident in loaded.tables.items()}
-        self._given = {**request.arrays, **(request.located(regions) if request.located else {})}
-        self._placed: dict[str, ResidentArray] = {}
         self._host_values: dict[str, int] = {}
-        layout = MemoryLayout(self.program.config, loaded.layout.next_address)
-        read = {symbol for nest in self.program.nests for symbol in nest.symbols_read}
-        for argument in self.program.arguments:
-            if not argument.is_memory:
-                if argument.symbol not in self.scalars:
-                    raise self._missing(argument.symbol)
-                continue
-            if argument.symbol in self._stacks:
-                members = [regions[member] for member in self._stacks[argument.symbol]]
-                self.environment |= stack_environment(
-                    argument.symbol, members, argument.dtype.itemsize
-                )
-                continue
-            array = self._array(argument)
-            self.arrays[argument.symbol] = array
-            self.environment |= dimensions(argument.symbol, array.shape)
-            if argument.symbol in read and argument.symbol not in self._tables:
-                self._placed[argument.symbol] = ResidentArray(layout, argument.symbol, array)
-        for resident in (self._tables | self._placed).values():
-            self.environment |= resident.region.environment()
-        for symbol, resident in self._tables.items():
+        for argument in loaded.memory_arguments:
+            self.arrays[argument.symbol] = self._array(argument)
+        self.plan = loaded.plan(self.arrays, self.scalars)
+        for symbol, resident in loaded.tables.items():
             resident.refresh(request.rows.get(symbol))
 
     @property
@@ -173,9 +176,7 @@ class PreparedRun:
 
     def execute_arrays(self, number: int) -> dict[str, NDArray[Any]]:
         """Return what the code of a nest, or its host's part, reads and writes, C-contiguous."""
-        nest = self.program.nests[number]
-        code = nest.code if nest.fabric is None else nest.fabric.host.code
-        symbols = [memory.symbol for memory in code.memories] if code is not None else []
+        symbols = self._execute_symbols[number]
         return {symbol: np.ascontiguousarray(self.arrays[symbol]) for symbol in symbols}
 
     def launch(self, number: int) -> Launch:
@@ -188,28 +189,13 @@ class PreparedRun:
             doesn't begin as its accumulator does.
         """
         nest = self.program.nests[number]
-        for symbol in nest.symbols_read:
-            if number and symbol in self._placed:
-                self._placed[symbol].refresh()
-        launch = self._bound(nest)
-        if nest.fabric is None:
-            return launch
-        for symbol, value in nest.fabric.begins.items():
-            _check_begin(nest.name, symbol, self.arrays[symbol], value)
-        return replace(launch, host=self._bound(nest.fabric.host))
-
-    def _bound(self, nest: Nest) -> Launch:
-        residents = self._tables | self._placed
-        symbols = dict.fromkeys(
-            member for symbol in nest.symbols_read for member in self._stacks.get(symbol, (symbol,))
-        )
-        return Launch(
-            nest.bind(self.environment),
-            tuple(residents[symbol].region for symbol in symbols),
-            nest.callbacks,
-            nest.request_arguments(self.environment),
-            nest,
-        )
+        if number:
+            self.plan.refresh(nest)
+        launch = self.plan.launch(number)
+        if nest.fabric is not None:
+            for symbol, value in nest.fabric.begins.items():
+                _check_begin(nest.name, symbol, self.arrays[symbol], value)
+        return launch
 
     def _array(self, argument: Argument) -> NDArray[Any]:
         """Return an argument's array: given, a table, an output or scratch memory."""
@@ -263,11 +249,8 @@ def _check_begin(nest: str, symbol: str, array: NDArray[Any], value: float) -> N
         )
 
 
-def dimensions(symbol: str, shape: tuple[int, ...]) -> dict[str, int]:
-    """Return the symbols of an array's extents: `tab.rows`, `tab.dim0`, `tab.dim1`, ..
-
-    Those of an array in the device's memory are `Region.environment`; with more than two dimensions
-    its `rows` are counted over all but the last.
-    """
-    named: Mapping[str, int] = {f"{symbol}.dim{k}": extent for k, extent in enumerate(shape)}
-    return {f"{symbol}.rows": shape[0], **named} if shape else {}
+def _sizes(
+    arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """Return what a plan depends on besides its program."""
+    return tuple(array.shape for array in arrays.values()), tuple(scalars.values())

@@ -94,7 +94,7 @@ class MemoryLayout:
         data[: array.nbytes] = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         return self._place(symbol, data, array.nbytes, array.shape[0], 1)
 
-    def place_table(self, symbol: str, table: NDArray[Any]) -> Region:
+    def place_table(self, symbol: str, table: NDArray[Any], *, by_copy: bool = False) -> Region:
         """Place rows, by pointer if they need no padding, else as a padded copy.
 
         Parameters
@@ -103,6 +103,8 @@ class MemoryLayout:
             Argument it is.
         table : (R, .., D)
             Any strides; all dimensions but the last count rows.
+        by_copy : bool
+            Copy them also if they need no padding.
 
         Raises
         ------
@@ -115,18 +117,19 @@ class MemoryLayout:
         pitch = pitch_bytes // table.itemsize
         num_bytes = rows * pitch_bytes
         padded_bytes = _round_up(num_bytes, self._unit_bytes)
-        if pitch == columns and num_bytes == padded_bytes and table.flags.c_contiguous:
+        is_padded = pitch != columns or num_bytes != padded_bytes
+        if not by_copy and not is_padded and table.flags.c_contiguous:
             data = table.reshape(rows, columns).view(np.uint8).reshape(-1)
         else:
             data = np.zeros(padded_bytes, np.uint8)
             data[:num_bytes].view(table.dtype).reshape(*outer, pitch)[..., :columns] = table
         return self._place(symbol, data, num_bytes, rows, pitch)
 
-    def place(self, symbol: str, array: NDArray[Any]) -> Region:
+    def place(self, symbol: str, array: NDArray[Any], *, by_copy: bool = False) -> Region:
         """Place an array: one dimension as `place_vector` does, several as `place_table` does."""
         if array.ndim == 1:
             return self.place_vector(symbol, array)
-        return self.place_table(symbol, array)
+        return self.place_table(symbol, array, by_copy=by_copy)
 
     def _place(
         self, symbol: str, data: NDArray[np.uint8], num_bytes: int, rows: int, pitch: int
@@ -155,11 +158,15 @@ class ResidentArray:
         Argument it is.
     array : (R,) or (R, .., D)
         The host's array. Passed by pointer where it can be; else `refresh` keeps the copy true.
+    by_copy : bool
+        Copy it in any case, so that another array can take its place.
     """
 
-    def __init__(self, layout: MemoryLayout, symbol: str, array: NDArray[Any]) -> None:
+    def __init__(
+        self, layout: MemoryLayout, symbol: str, array: NDArray[Any], *, by_copy: bool = False
+    ) -> None:
         self.array = array
-        self.region = layout.place(symbol, array)
+        self.region = layout.place(symbol, array, by_copy=by_copy)
         self._copy: NDArray[Any] | None = None
         if not np.may_share_memory(self.region.data, array):
             pitch = self.region.pitch if array.ndim > 1 else array.shape[0]
@@ -170,6 +177,12 @@ class ResidentArray:
     def is_copy(self) -> bool:
         """Whether the device reads a padded copy."""
         return self._copy is not None
+
+    def take(self, array: NDArray[Any]) -> None:
+        """Hold another array of the same shape and dtype in the place of the one before."""
+        assert self._copy is not None, "nothing that is passed by pointer is exchanged"
+        self.array = array
+        self._copy[...] = array
 
     def refresh(self, rows: NDArray[Any] | None = None) -> None:
         """Bring what a run will read up to date, in case the array was changed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.program import Argument, Nest
@@ -96,12 +97,21 @@ def expected_calls(nest: Nest, launch: Launch, gathered: int | None) -> dict[int
     gathered : int, optional
         See `iterations`.
     """
+    known = _expected.get(launch)
+    if known is not None and known[0] == gathered:
+        return known[1]
     totals = iterations(launch.microcode, launch.arguments, gathered)
     entries = [1, *totals]
-    return {
+    calls = {
         callback.id: (totals if callback.event is Event.ITERATE else entries)[callback.level]
         for callback in nest.callbacks
     }
+    _expected[launch] = gathered, calls
+    return calls
+
+
+#: Of launches that are alive: what was gathered at the latest time, and the calls of it.
+_expected: WeakKeyDictionary[Launch, tuple[int | None, dict[int, int | None]]] = WeakKeyDictionary()
 
 
 def element_bytes(nest: Nest, calls: Mapping[int, int], arguments: Sequence[Argument]) -> int:

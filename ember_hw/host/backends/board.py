@@ -162,7 +162,7 @@ class Backend:
         has_ended = False
         try:
             self._upload(board, launch.regions)
-            self._held.write_microcode(launch.microcode.encode())
+            self._held.write_microcode(launch.words)
             completed = read_completed(board.read_register)
             self._held.write_arguments(launch)
             board.write_registers(CONTROL.address, [CONTROL_START])

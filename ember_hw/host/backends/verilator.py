@@ -169,7 +169,7 @@ class Backend:
             model.unmap_regions()
             for region in launch.regions:
                 model.map_region(region.data, region.base)
-            self._held.write_microcode(launch.microcode.encode())
+            self._held.write_microcode(launch.words)
             completed = read_completed(model.read_register)
             self._open_trace(model)
             model.clear_profile()

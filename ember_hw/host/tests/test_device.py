@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from ember_hw.compiler.program import Program
+from ember_hw.compiler.program import Nest, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.backends.interpreter import Backend
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
+from ember_hw.host.launch_plan import LaunchPlan
+from ember_hw.host.program_cache import programs_built
 from ember_hw.host.reference import bit_equal
 from ember_hw.host.tests.cases import CASES, SMALL_CASES, Case
 from ember_hw.host.tests.programs import bag_program, with_rows
@@ -197,6 +199,64 @@ def test_lookup_that_gets_lost_is_an_error() -> None:
     message = "calls of callback 1 of nest 'bag' must be the 4 that the request implies, not 3"
     with pytest.raises(DeviceError, match=f"^{message}$"):
         Device("losing", Losing(CONFIG)).run(bag_program(TABLE), INPUTS)
+
+
+def test_second_call_of_a_shape_class_compiles_and_plans_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = bag_program(TABLE)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    plans: list[Any] = []
+    plan = LaunchPlan.__init__
+
+    def count(self: LaunchPlan, *arguments: Any) -> None:
+        plans.append(self)
+        plan(self, *arguments)
+
+    monkeypatch.setattr(LaunchPlan, "__init__", count)
+    monkeypatch.setattr(Nest, "bind", None)  # nothing is bound again
+    built = programs_built()
+    for shift in (0, 1, 2):
+        pooled = device.run(program, ((INPUTS[0] + shift), INPUTS[1]))
+        expected = np.stack([POOLED[0], TABLE[3 + shift] + TABLE[1 + shift], TABLE[1 + shift]])
+        expected[1] += TABLE[4 + shift]
+        assert bit_equal(pooled, expected)
+    assert (plans, programs_built()) == ([], built)
+
+
+def test_run_that_failed_leaves_no_plan_behind(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = bag_program(TABLE)
+    device.run(program, INPUTS)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        device.run(program, INPUTS, progress=stop)
+    bound: list[Nest] = []
+    bind = Nest.bind
+
+    def count(self: Nest, environment: Any) -> Any:
+        bound.append(self)
+        return bind(self, environment)
+
+    monkeypatch.setattr(Nest, "bind", count)
+    assert bit_equal(device.run(program, INPUTS), POOLED)
+    assert bound == [*program.nests]
+
+
+def test_run_within_a_run_is_right(device: Device) -> None:
+    program = bag_program(TABLE)
+    device.run(program, INPUTS)
+    inner: list[Any] = []
+
+    def run(*_: Any) -> None:
+        inner.append(device.run(program, (INPUTS[0][::-1].copy(), INPUTS[1])))
+
+    assert bit_equal(device.run(program, INPUTS, progress=run), POOLED)
+    assert bit_equal(inner[0][2], TABLE[3])
 
 
 def test_report_before_a_run_is_refused(device: Device) -> None:

@@ -116,3 +116,17 @@ def test_a_copy_of_any_rank_is_brought_up_to_date(array: np.ndarray) -> None:
     stored = region.data[: region.num_bytes].view(array.dtype).reshape(-1, pitch)
     columns = array.shape[-1]
     assert stored[:, :columns].tolist() == array.reshape(-1, columns).tolist()
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 8), (5, 7)])
+def test_a_copy_takes_another_array(shape: tuple[int, ...]) -> None:
+    first, second = np.zeros(shape, np.float32), np.ones(shape, np.float32)
+    resident = ResidentArray(MemoryLayout(SMALL), "x", first, by_copy=True)
+    assert resident.is_copy
+    resident.take(second)
+    elements = resident.region.data[: resident.region.num_bytes].view(np.float32)
+    assert int(elements.sum()) == second.size
+    second += 1
+    resident.refresh()
+    assert int(elements.sum()) == 2 * second.size
+    assert not first.any()
