@@ -3,7 +3,7 @@
 The unit has one accumulator, a row of fp32 numbers. For each bundle it goes through the row entries
 in order, as their rows come. For an entry r of whose events the bundle has one, it takes the row
 and does the entry's `operation`: accumulator (operation) row, where the row is first multiplied by
-scalar number `scalar` of the bundle, an fp32 number, if `scaled` is set. Then, if the bundle has an
+scalar number `scalar` of the bundle, a number of `weight_format`, if `scaled` is set. Then, if the bundle has an
 event of `emit_events`, the accumulator leaves as a result, and is empty. So is it when a request
 begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty one leaves as
 zeros. `copy` keeps every bit. Rows are of `format`, results fp32 and `length` bytes; a row with
@@ -85,6 +85,13 @@ def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         ),
         _scalar("length_scalar", "scalar of the bundle that is the length", config),
         Field("half_scale", 1, "scale and bias of an INT8 row are fp16, not fp32"),
+        Field(
+            "weight_format",
+            2,
+            "format of scalars that multiply rows, in their low bits; not INT8",
+            FieldKind.ENUM,
+            RowFormat,
+        ),
     )
 
 
@@ -101,7 +108,7 @@ def reduce_step_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
             "operation", 2, "what a row does to the accumulator", FieldKind.ENUM, ReduceOperation
         ),
         Field("scaled", 1, "the row is multiplied by a scalar first"),
-        _scalar("scalar", "scalar of the bundle that multiplies the row, fp32", config),
+        _scalar("scalar", "scalar of the bundle that multiplies the row", config),
     )
 
 

@@ -22,6 +22,7 @@ from ember_hw.compiler.backend.execute_code import (
     ReadRow,
     Statement,
     defines,
+    is_row,
     reads,
     walk,
 )
@@ -40,7 +41,7 @@ from ember_hw.compiler.dialects.au_program import (
 from ember_hw.compiler.nest import Callback, Nest, Operand, replay_config
 from ember_hw.isa import Event, ReduceOperation
 
-__all__ = ["pooled_host", "unpooled_host"]
+__all__ = ["narrowing_host", "pooled_host", "unpooled_host"]
 
 _ZERO, _ONE = Slot(SlotKind.INTEGER, 0), Slot(SlotKind.INTEGER, 1)
 
@@ -57,6 +58,55 @@ def unpooled_host(program: AccessProgram, nest: Nest) -> Nest:
         for callback in assembly.callbacks
     )
     return replace(assembly.nest(), callbacks=callbacks, code=nest.code)
+
+
+def narrowing_host(part: Nest) -> Nest:
+    """Return the host's part of a nest whose rows of half floats leave widened to fp32."""
+    assert part.code is not None
+    callbacks = tuple(
+        replace(
+            callback,
+            operands=tuple(
+                replace(operand, dtype="f32") if operand.kind == "row" else operand
+                for operand in callback.operands
+            ),
+        )
+        for callback in part.callbacks
+    )
+    types = part.code.types()
+    cases = (
+        replace(case, body=_narrowing(case.body, types, set(types))) for case in part.code.cases
+    )
+    return replace(part, callbacks=callbacks, code=replace(part.code, cases=tuple(cases)))
+
+
+def _narrowing(
+    body: Iterable[Statement], types: Mapping[str, str], taken: set[str]
+) -> tuple[Statement, ...]:
+    """Return statements in which each number of a row is made narrow as it is read."""
+    narrowing: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Pop(name, type_) if is_row(type_):
+                narrowing.append(Pop(name, "row<f32>"))
+            case ReadRow(name):
+                wide = _fresh(f"{name}_f32", taken)
+                narrowing.append(replace(statement, name=wide))
+                narrowing.append(Compute(name, types[name], "truncf", (wide,)))
+            case For():
+                narrowing.append(replace(statement, body=_narrowing(statement.body, types, taken)))
+            case _:
+                narrowing.append(statement)
+    return tuple(narrowing)
+
+
+def _fresh(what: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    number = 0
+    while (name := f"{what}_{number}" if number else what) in taken:
+        number += 1
+    taken.add(name)
+    return name
 
 
 def pooled_host(
@@ -166,7 +216,7 @@ class _PooledCase:
     def _result(self, program: AccessProgram, pooling: Pooling) -> Iterator[Statement]:
         """Yield what stores a result: where the pooled loop's case would have stored its sum."""
         case, loop = pooling.case, pooling.loop
-        value = self._fresh("result")
+        value = _fresh("result", self._names)
         store = replace(
             loop,
             body=(
@@ -199,27 +249,19 @@ class _PooledCase:
         bounds: list[str] = []
         for what, slot in (("first", unit.lower), ("last", unit.upper)):
             if slot.kind is SlotKind.INTEGER:
-                name = self._fresh(what)
+                name = _fresh(what, self._names)
                 yield Constant(name, "index", slot.number)
             else:
                 name = self._pop(what, slot)
             bounds.append(name)
-        ran = self._fresh("ran")
+        ran = _fresh("ran", self._names)
         yield Compute(ran, "i1", "cmpi_slt", tuple(bounds))
         yield If(ran, (store,))
 
     def _pop(self, what: str, slot: Slot) -> str:
-        name = self._fresh(what)
+        name = _fresh(what, self._names)
         self._pops.append(Pop(name, "index"))
         self.slots.append(slot)
-        return name
-
-    def _fresh(self, what: str) -> str:
-        """Return a name that the code doesn't have."""
-        number = 0
-        while (name := f"{what}_{number}" if number else what) in self._names:
-            number += 1
-        self._names.add(name)
         return name
 
 

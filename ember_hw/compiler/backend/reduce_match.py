@@ -14,6 +14,7 @@ from ember_hw.compiler.backend.execute_code import (
     Load,
     Pop,
     ReadRow,
+    Statement,
     Store,
     is_row,
     row_element,
@@ -34,6 +35,14 @@ FORMATS = {"f32": RowFormat.FP32, "f16": RowFormat.FP16, "bf16": RowFormat.BF16}
 
 class HostReason(Exception):
     """Why the execute code of a nest stays on the host; a clause that ends a sentence."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A scalar of the bundle that multiplies a row, and its type."""
+
+    scalar: int
+    element: str
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,8 @@ class Pooling:
         In it.
     operation : ReduceOperation
         Sum or maximum.
-    weight : int, optional
-        Scalar of the bundle that multiplies the row.
+    weight : Weight, optional
+        What multiplies the row.
     level : int
         In each iteration of it one result comes, behind the loops below; CODE_LEVEL: one in all.
     """
@@ -72,7 +81,7 @@ class Pooling:
     read: ReadRow
     store: Store
     operation: ReduceOperation
-    weight: int | None
+    weight: Weight | None
     level: int
 
     @property
@@ -82,16 +91,23 @@ class Pooling:
 
 
 def copies_rows(code: ExecuteCode) -> bool:
-    """Whether all that is done with rows is to store them, column by column."""
+    """Whether all that is done with rows is to store them, column by column, maybe rounded."""
     for case in code.cases:
         rows = {s.name for s in case.body if isinstance(s, Pop) and is_row(s.type)}
         for statement in walk(case.body):
             if isinstance(statement, For):
                 reads = [s for s in statement.body if isinstance(s, ReadRow) and s.row in rows]
-                computes = [s for s in statement.body if not isinstance(s, ReadRow | Store)]
+                computes = [s for s in statement.body if not _moves(s)]
                 if reads and computes:
                     return False
     return True
+
+
+def _moves(statement: Statement) -> bool:
+    """Whether a statement reads a row, stores a number, or only gives it another format."""
+    if isinstance(statement, Compute):
+        return statement.operation in ("extf", "truncf")
+    return isinstance(statement, ReadRow | Store)
 
 
 def match_pooling(
@@ -185,7 +201,7 @@ def _combination(
             raise HostReason(
                 f"case {case.id} multiplies columns by more than one scalar of the row"
             )
-        weight = _weight(code, callback, case, weights[0])
+        weight = _weight(callback, case, weights[0])
         number = numbers[0]
     if isinstance(number, Compute) and number.operation == "extf":
         number = made.pop(number.operands[0], None)
@@ -208,13 +224,17 @@ def _same_place(load: Load, store: Store, loop: For, values: Values) -> bool:
     return None not in terms and terms == [values.terms.get(name) for name in load.indices[:-1]]
 
 
-def _weight(code: ExecuteCode, callback: Callback, case: Case, name: str) -> int:
-    """Return the scalar of the bundle that a name is."""
+def _weight(callback: Callback, case: Case, name: str) -> Weight:
+    """Return the scalar of the bundle that a name is, as it came or widened."""
+    widened = {s.name: s for s in case.body if isinstance(s, Compute) and s.operation == "extf"}
+    popped = widened[name].operands[0] if name in widened else name
     pops = [statement for statement in case.body if isinstance(statement, Pop)]
     for pop, operand in zip(pops, callback.operands, strict=True):
-        if pop.name == name and pop.type == "f32":
-            return operand.index
-    raise HostReason(f"case {case.id} multiplies columns by {name!r}, which no bundle holds as f32")
+        if pop.name == popped and pop.type in FORMATS:
+            return Weight(operand.index, pop.type)
+    raise HostReason(
+        f"case {case.id} multiplies columns by {name!r}, which no bundle holds as f32, f16 or bf16"
+    )
 
 
 def _result_level(

@@ -17,8 +17,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
+from ember_hw.compiler.backend.dot_host import dot_host
+from ember_hw.compiler.backend.dot_match import Dot, folds_rows, match_dot
 from ember_hw.compiler.backend.exports import LimitError
-from ember_hw.compiler.backend.reduce_host import pooled_host, unpooled_host
+from ember_hw.compiler.backend.reduce_host import narrowing_host, pooled_host, unpooled_host
 from ember_hw.compiler.backend.reduce_match import (
     FORMATS,
     HostReason,
@@ -82,6 +84,9 @@ def _in_fabric(nest: Nest, program: AccessProgram) -> Nest:
     if copies_rows(nest.code):
         return _passed(nest, program, "copy")
     values = Values(nest.code, program, nest.callbacks, nest.microcode.config)
+    if nest.microcode.config.reduce_dot and folds_rows(nest.code):
+        dot = match_dot(nest.code, program, nest.callbacks, values)
+        return _summed_across(nest, program, dot)
     return _pooled(nest, program, match_pooling(nest.code, program, nest.callbacks, values))
 
 
@@ -125,7 +130,7 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
         "emit_events": emits,
         "operation": int(pooling.operation),
         "scaled": int(pooling.weight is not None),
-        "scalar": pooling.weight or 0,
+        "scalar": pooling.weight.scalar if pooling.weight else 0,
     }
     name = _NAMES[pooling.operation]
     part = FabricPart(
@@ -136,7 +141,33 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
     )
     told = nest.microcode.get("issue", "events") | emits
     steps = {pooling.entry: step}
-    return _with_microcode(nest, part, FORMATS[pooling.element], scalar, steps, told)
+    nest = _with_microcode(nest, part, FORMATS[pooling.element], scalar, steps, told)
+    weights = FORMATS[pooling.weight.element] if pooling.weight else RowFormat.FP32
+    fields = {("reduce", "weight_format"): int(weights)}
+    return replace(nest, microcode=nest.microcode.with_fields(fields))
+
+
+def _summed_across(nest: Nest, program: AccessProgram, dot: Dot) -> Nest:
+    """Return a nest whose rows are summed across: a result for each iteration that folds some."""
+    config, get = nest.microcode.config, nest.microcode.get
+    if _length_scalar(nest, dot.rows[0].entry) is not None:
+        raise HostReason("the length of its rows is loaded, and the unit sums across rows of one")
+    try:
+        host = dot_host(program, nest, dot)
+    except LimitError as error:
+        raise HostReason(f"the host's part doesn't fit its walk: {error}") from error
+    iterates = 1 << event_bit(Event.ITERATE, dot.callback.level, config)
+    results = (ResultRow(0, iterates, None),)
+    part = FabricPart(operation="sum across", host=host, results=results)
+    steps = {
+        row.entry: {"place": int(row.place), "negated": int(row.is_negated)} for row in dot.rows
+    }
+    steps[dot.rows[-1].entry] |= {"emit_events": iterates}
+    told = get("issue", "events") | iterates
+    nest = _with_microcode(nest, part, FORMATS[dot.rows[0].element], None, steps, told)
+    joins = {"fold": dot.fold, "second": dot.second, "third": dot.third}
+    fields = {("reduce", name): int(value) for name, value in joins.items()}
+    return replace(nest, microcode=nest.microcode.with_fields(fields))
 
 
 def _passed(nest: Nest, program: AccessProgram, operation: Literal["copy", "rows"]) -> Nest:
@@ -153,8 +184,23 @@ def _passed(nest: Nest, program: AccessProgram, operation: Literal["copy", "rows
         for number, mask in masks.items()
     }
     results = tuple(ResultRow(number, mask, None) for number, mask in masks.items())
+    format = _copied_format(nest, program) if operation == "copy" else RowFormat.FP32
+    if format is not RowFormat.FP32:
+        host = narrowing_host(host)
     part = FabricPart(operation=operation, host=host, results=results)
-    return _with_microcode(nest, part, RowFormat.FP32, scalar, steps, get("issue", "events"))
+    return _with_microcode(nest, part, format, scalar, steps, get("issue", "events"))
+
+
+def _copied_format(nest: Nest, program: AccessProgram) -> RowFormat:
+    """Return the format as which rows are copied: fp32, which keeps every bit, if they fit words.
+
+    Others, and those whose length comes with a request, are widened, as results have numbers of 4
+    bytes; the host makes them narrow again.
+    """
+    comes = any((patch.record, patch.field) == ("row0", "length") for patch in nest.patches)
+    if not comes and not nest.microcode.get("row0", "length") % NUMBER_BYTES:
+        return RowFormat.FP32
+    return FORMATS.get(str(program.rows[0].element_type), RowFormat.FP32)
 
 
 def _length_scalar(nest: Nest, entry: int) -> int | None:

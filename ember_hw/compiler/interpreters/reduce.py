@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ember_hw.compiler.interpreters.arithmetic import maximum
 from ember_hw.config import AcceleratorConfig
@@ -71,7 +71,8 @@ def reduce_rows(
             if takes_row:
                 row = _next_row(waiting, records["reduce"], length)
                 if step["scaled"]:
-                    row = _scale(row, scalars[step["scalar"]])
+                    format = RowFormat(records["reduce"]["weight_format"])
+                    row = _scale(row, weights([scalars[step["scalar"]]], format))
                 accumulator = _combine(ReduceOperation(step["operation"]), accumulator, row)
             if emits:
                 empty = np.zeros(length // NUMBER_BYTES, np.float32)
@@ -176,9 +177,15 @@ def _check_length(result: Row, length: int) -> None:
         raise DeviceError(f"a result must be {length} bytes, not {result.nbytes}")
 
 
-def _scale(row: Row, scalar: int) -> Row:
-    """Return the row times a scalar's bits taken as fp32."""
-    weight = np.array([scalar & 0xFFFF_FFFF], np.uint32).view(np.float32)
+def weights(scalars: ArrayLike, format: RowFormat) -> NDArray[np.float32]:
+    """Return scalars of bundles (N,) as numbers of a format, widened to fp32."""
+    bits = np.asarray(scalars).astype(np.uint32)
+    narrow = bits if format is RowFormat.FP32 else bits.astype(np.uint16)
+    return widened(narrow.view(np.uint8), format)
+
+
+def _scale(row: Row, weight: NDArray[np.float32]) -> Row:
+    """Return the row times a weight."""
     with np.errstate(all="ignore"):
         return _computed(row * weight)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.interpreters.microcode_issue import Chunk
-from ember_hw.compiler.interpreters.reduce import QUIET_NAN, widened
+from ember_hw.compiler.interpreters.reduce import QUIET_NAN, weights, widened
 from ember_hw.errors import ProgramError
 from ember_hw.host.execution.numpy_sums import accumulate_in_order
 from ember_hw.isa import Event, Microcode, ReduceOperation, RowFormat, Source, event_bit
@@ -125,9 +125,10 @@ class ReduceModel:
         events = chunk.events[bundles]
         takes = np.flatnonzero(events & row_events)
         if self._step["scaled"]:
-            weights = chunk.scalars[bundles][takes, self._step["scalar"]].view(np.float32)
+            scalars = chunk.scalars[bundles][takes, self._step["scalar"]]
+            factors = weights(scalars, RowFormat(self._header["weight_format"]))
             with np.errstate(all="ignore"):
-                rows = rows * weights[:, None]
+                rows = rows * factors[:, None]
         emits = events & emit_events != 0
         ends = emits | (events & self._root_end != 0)
         # Accumulators in the order of their ends: the one that was left, then each behind an end.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.isa import Source
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, ReduceOperation
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, ReduceOperation, RowFormat
+from ember_hw.rtl.execute.float_format import FLOAT16, Unpacked, count_leading_zeros
 from ember_hw.rtl.execute.reduce_layouts import header_layout, pass_layout, step_layout
+from ember_hw.rtl.execute.row_widen import widened_fp16
 from ember_hw.rtl.layouts import bundle_layout
 
 _LENGTH_BITS = 16
@@ -30,6 +32,8 @@ class PassSequencer(wiring.Component):
     bundle : stream, in
     todo : stream, out
         Passes.
+    weight : out
+        What multiplies the row of the pass that is shown, fp32.
     asks : out
         Strobe: a pass that emits moves on.
     ends : out
@@ -47,6 +51,7 @@ class PassSequencer(wiring.Component):
                 "row_events": In(config.events).array(config.row_entries),
                 "bundle": In(stream.Signature(bundle_layout(config))),
                 "todo": Out(stream.Signature(pass_layout(config))),
+                "weight": Out(VALUE_WIDTH_BITS),
                 "asks": Out(1),
                 "ends": Out(1),
                 "misfit": Out(1),
@@ -108,7 +113,6 @@ class PassSequencer(wiring.Component):
                     following.emits.eq(emissions[entry]),
                     following.operation.eq(step.operation),
                     following.scaled.eq(step.scaled),
-                    following.weight.eq(scalars[step.scalar]),
                 ]
         beat_bits = (config.bus_bytes - 1).bit_length()
         before_end = Signal(_LENGTH_BITS)
@@ -146,4 +150,34 @@ class PassSequencer(wiring.Component):
             ]
         with m.If(self.ends):
             m.d.sync += holds.eq(0)
+        self._weigh(m, scalars, left, moves)
         return m
+
+    def _weigh(self, m: Module, scalars, left, moves) -> None:
+        """Widen the weight of the next pass, as `RowWiden` does a row's numbers."""
+        chosen = Signal(VALUE_WIDTH_BITS)
+        for entry in reversed(range(self.config.row_entries)):
+            with m.If(left[entry]):
+                m.d.comb += chosen.eq(scalars[self.steps[entry].scalar])
+        small = chosen[: FLOAT16.width_bits]
+        zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, "weight")
+        weight = Signal(VALUE_WIDTH_BITS)
+        shift = Signal(len(zeros))
+        with m.If(moves):
+            m.d.sync += [
+                shift.eq(zeros),
+                weight.eq(
+                    Mux(
+                        self.header.weight_format == RowFormat.FP32,
+                        chosen,
+                        Cat(Const(0, VALUE_WIDTH_BITS - FLOAT16.width_bits), small),
+                    )
+                ),
+            ]
+        m.d.comb += self.weight.eq(
+            Mux(
+                self.header.weight_format == RowFormat.FP16,
+                widened_fp16(weight, shift),
+                weight,
+            )
+        )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amaranth.lib import data
 
 from ember_hw import isa
-from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
+from ember_hw.config import AcceleratorConfig
 from ember_hw.isa.reduce import (
     ACCUMULATOR_BEATS,
     NUMBER_BYTES,
@@ -50,7 +50,7 @@ def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
     `beats`: less one. `repeats`: how often its beat is repeated as it leaves: an empty accumulator
     takes one cycle. `bytes`: of the last beat. `takes_row`: each beat takes one of a row.
     `joins`: the accumulator holds something that the pass reads. `emits`: the result leaves.
-    `scaled`: a row is multiplied by `weight`.
+    `scaled`: a row is multiplied by the weight.
     """
     return data.StructLayout(
         {
@@ -62,7 +62,6 @@ def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
             "joins": 1,
             "emits": 1,
             "scaled": 1,
-            "weight": VALUE_WIDTH_BITS,
         }
     )
 

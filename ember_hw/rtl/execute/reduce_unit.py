@@ -176,7 +176,7 @@ class ReduceUnit(wiring.Component):
             scale.take.eq(takes),
             scale.numbers.eq(row.data),
             scale.scaled.eq(current.scaled),
-            scale.weight.eq(current.weight),
+            scale.weight.eq(sequencer.weight),
             scale.blank.eq(~current.takes_row),
             beat.number.eq(number | current.repeats),
             beat.is_void.eq(~current.takes_row & ~current.joins),
@@ -234,6 +234,7 @@ class ReduceUnit(wiring.Component):
         legal = (self.header.length_source == Source.SLOT) | is_length
         if not config.int8_lanes:
             legal &= self.header.format != RowFormat.INT8
+        legal &= self.header.weight_format != RowFormat.INT8
         legal &= self.header.length_scalar < config.bundle_scalars
         for step, row_events in zip(self.steps, self.row_events, strict=True):
             legal &= step.operation <= ReduceOperation.MAXIMUM

@@ -83,20 +83,28 @@ class RowWiden(wiring.Component):
                     Mux(is_small, Cat(Const(0, _BITS - _SMALL_BITS), small), whole)
                 )
             m.d.comb += self.o.payload.data.word_select(lane, _BITS).eq(
-                Mux(self.format == RowFormat.FP16, self._of_fp16(number, shift), number)
+                Mux(self.format == RowFormat.FP16, widened_fp16(number, shift), number)
             )
         return m
 
-    @staticmethod
-    def _of_fp16(number: Value, zeros: Value) -> Value:
-        """Return what is left to do for fp16: another exponent, no denormals."""
-        small = Unpacked(FLOAT16, number[_BITS - _SMALL_BITS :])
-        fraction = (small.significand << zeros)[: FLOAT16.fraction_bits]
-        exponent = small.exponent - zeros + (FLOAT32.bias - FLOAT16.bias)
-        is_special = small.is_nan | small.is_infinite
-        exponent = (exponent | is_special.replicate(FLOAT32.exponent_bits)) & (
-            small.magnitude.any().replicate(FLOAT32.exponent_bits)
-        )
-        below = FLOAT32.fraction_bits - FLOAT16.fraction_bits
-        fields = (Const(0, below), fraction, exponent[: FLOAT32.exponent_bits], small.sign)
-        return Value.cast(Cat(*fields))
+
+def widened_fp16(number: Value, zeros: Value) -> Value:
+    """Return an fp16 number as fp32.
+
+    Parameters
+    ----------
+    number : Value of 32 bits
+        With the fp16 number at the top.
+    zeros : Value
+        Leading zeros of its significand.
+    """
+    small = Unpacked(FLOAT16, number[_BITS - _SMALL_BITS :])
+    fraction = (small.significand << zeros)[: FLOAT16.fraction_bits]
+    exponent = small.exponent - zeros + (FLOAT32.bias - FLOAT16.bias)
+    is_special = small.is_nan | small.is_infinite
+    exponent = (exponent | is_special.replicate(FLOAT32.exponent_bits)) & (
+        small.magnitude.any().replicate(FLOAT32.exponent_bits)
+    )
+    below = FLOAT32.fraction_bits - FLOAT16.fraction_bits
+    fields = (Const(0, below), fraction, exponent[: FLOAT32.exponent_bits], small.sign)
+    return Value.cast(Cat(*fields))

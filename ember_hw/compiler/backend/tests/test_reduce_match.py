@@ -186,12 +186,12 @@ def test_the_rest_of_a_bag_stays_on_the_host(body: str) -> None:
         (bag("%n = math.fma %f, %v, %a : f32"), "case 1 makes its columns by 'fma', and the unit "
          "adds or takes the maximum"),
         (bag("%p = arith.mulf %v, %v : f32\n        %n = arith.addf %a, %p : f32"),
-         "case 1 multiplies columns by 'v', which no bundle holds as f32"),
+         "case 1 multiplies columns by 'v', which no bundle holds as f32, f16 or bf16"),
         (bag("%p = arith.mulf %f, %f : f32\n %z = arith.addf %v, %f : f32\n"
              "%n = arith.addf %a, %p : f32"),
          "case 1 multiplies columns by more than one scalar of the row"),
         (bag("%p = arith.mulf %v, %f2 : f32\n        %n = arith.addf %a, %p : f32"),
-         "case 1 multiplies columns by 'f2', which no bundle holds as f32"),
+         "case 1 multiplies columns by 'f2', which no bundle holds as f32, f16 or bf16"),
         (bag("%p = arith.addf %v, %f : f32\n        %n = arith.addf %a, %p : f32"),
          "case 1 computes with more than a column of its row"),
         (bag("%p = arith.addf %v, %v : f32\n %n = arith.addf %p, %p : f32"),

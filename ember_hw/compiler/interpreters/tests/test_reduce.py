@@ -22,7 +22,9 @@ def _records(operation=ReduceOperation.SUM, *, scaled=0, columns=2, **header):
     records = {f"row{entry}": {"events": 0} for entry in range(CONFIG.row_entries)}
     step = {"emit_events": 0, "operation": 0, "scaled": 0, "scalar": 0}
     records |= {f"reduce{entry}": dict(step) for entry in range(CONFIG.row_entries)}
-    records["reduce"] = dict.fromkeys(("format", "half_scale", "length_source", "length_scalar"), 0)
+    records["reduce"] = dict.fromkeys(
+        ("format", "half_scale", "weight_format", "length_source", "length_scalar"), 0
+    )
     records["reduce"] |= {"length": 4 * columns, **header}
     records["row0"]["events"] = ITERATE
     records["reduce0"] |= {"emit_events": END, "operation": operation, "scaled": scaled}

@@ -99,6 +99,7 @@ def bag_case(
     corners: float = 0.0,
     format: RowFormat = RowFormat.FP32,
     half_scale: bool = False,
+    weight_format: RowFormat = RowFormat.FP32,
 ) -> Case:
     """Return bags of some lengths, as the access unit tells of them.
 
@@ -108,6 +109,8 @@ def bag_case(
         Rows of each bag.
     corners : float
         Share of numbers that are corners, and of those that are any bits.
+    weight_format : RowFormat
+        Smaller weights are any bits, below bits of noise.
     """
     random = np.random.default_rng(seed)
     iterate, end, root_end = (
@@ -136,7 +139,11 @@ def bag_case(
                 row += 1
             bundles.append((events | (root_end if ends else 0), scalars, int(ends)))
     records = bag_records(config, columns, operation, scaled)
-    records["reduce"] |= {"format": format, "half_scale": int(half_scale)}
+    records["reduce"] |= {
+        "format": format,
+        "half_scale": int(half_scale),
+        "weight_format": weight_format,
+    }
     return Case(records, bundles, list(numbers))
 
 

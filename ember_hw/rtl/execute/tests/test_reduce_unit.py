@@ -110,6 +110,7 @@ def test_rows_of_small_numbers_are_widened(config, forwards, format):
             scaled=bool(seed % 2),
             corners=0.05,
             format=format,
+            weight_format=(format, RowFormat.FP32)[seed // 4],
         )
         stalls = (0.2, 0.2 * (seed % 2), 0.2)
         outcome = run_reduce(case, config, forwards=forwards, seed=seed, stalls=stalls)
@@ -280,6 +281,7 @@ def test_row_of_another_length_stops_the_unit(columns):
         ("reduce", "length", 0),
         ("reduce", "length", 30),
         ("reduce", "length", 8196),
+        ("reduce", "weight_format", RowFormat.INT8),
         ("reduce0", "operation", 3),
         ("row1", "events", 1),
         ("reduce1", "emit_events", 1),
