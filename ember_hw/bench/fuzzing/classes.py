@@ -26,7 +26,9 @@ _COLUMNS = (1, 2, 3, 5, 8, 17)
 _MOST = 13
 #: Floats that are easily lost: NaN, infinities, zeros of both signs, denormals, large ones.
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -3e-39, 3e38], np.float32)
-_SPECIAL_SHARE, _SPECIAL_MODELS = 0.1, 3
+_SPECIAL_SHARE = 0.1
+#: One model of so many has them.
+SPECIAL_MODELS = 3
 #: Elements of a row of real data (a part of it, where it has parts).
 _REAL_COLUMNS = 4
 #: Lookups, edges or triples of a real data set that are looked at after every pass.
@@ -149,18 +151,24 @@ def attempt(draw: Draw, levels: EveryLevel) -> Comparison:
     case = MODELS[draw.model]
     random = np.random.default_rng(draw.seed)
     columns = draw.columns * case.columns
-    special = draw.seed % _SPECIAL_MODELS == 0
     model = Model(case.function, columns, draw.seed)
     sizes = random.integers(0, _MOST, draw.calls)
     if draw.calls > 1:
         sizes[0] = 0
     calls = [case.inputs(random, columns, int(size)) for size in sizes]
-    if special:
-        calls = [tuple(_special(random, array) for array in call) for call in calls]
-        for parameter in model.parameters():
-            parameter.data = torch.from_numpy(_special(random, parameter.detach().numpy()))
+    if draw.seed % SPECIAL_MODELS == 0:
+        calls = with_special_floats(random, model, calls)
     example = case.inputs(random, columns, 6)
     return _compare(model, calls, levels, example=example)
+
+
+def with_special_floats(
+    random: np.random.Generator, model: Model, calls: list[Inputs]
+) -> list[Inputs]:
+    """Put floats that are easily lost into a model's tables; return the calls with some, too."""
+    for parameter in model.parameters():
+        parameter.data = torch.from_numpy(_special(random, parameter.detach().numpy()))
+    return [tuple(_special(random, array) for array in call) for call in calls]
 
 
 def _special(random: np.random.Generator, array: np.ndarray) -> np.ndarray:
@@ -182,18 +190,26 @@ def _compare(
     return levels.compare(imported.module, imported.spec, calls, long_calls=long)
 
 
-def real_case(data: str, model: str) -> RealCase:
-    """Return what a model is given of one of `REAL_DATA`, which is downloaded on first use."""
+def real_case(data: str, model: str, columns: int = _REAL_COLUMNS) -> RealCase:
+    """Return what a model is given of one of `REAL_DATA`, which is downloaded on first use.
+
+    Parameters
+    ----------
+    data, model : str
+        Names of both.
+    columns : int
+        Of the features of a graph's nodes.
+    """
     if data == _MOVIELENS:
         return _histories(model)
     if data in graphs.GRAPHS:
-        return _graph(graphs.GRAPHS[data](0, _NODES), model)
+        return _graph(graphs.GRAPHS[data](0, _NODES), model, columns)
     known = triples.load(data)
-    columns = [part.astype(np.int64) for part in known[:3]]
+    parts = [part.astype(np.int64) for part in known[:3]]
     return RealCase(
         known.entities,
         known.relations,
-        lambda random, most: tuple(column[:most] for column in columns),
+        lambda random, most: tuple(part[:most] for part in parts),
     )
 
 
@@ -220,14 +236,14 @@ def _histories(model: str) -> RealCase:
     return RealCase(movielens.NUM_EMBEDDINGS, 1, inputs)
 
 
-def _graph(graph: graphs.Graph, model: str) -> RealCase:
+def _graph(graph: graphs.Graph, model: str, features: int) -> RealCase:
     """Return the edges of a graph, each node of which reads its neighbours; for `spmm` in CSR."""
     nodes = len(graph.pointers) - 1
     source = graph.columns.astype(np.int64)
     target = np.repeat(np.arange(nodes), np.diff(graph.pointers))
 
     def edges(random: np.random.Generator, most: int) -> Inputs:
-        return _floats(random, nodes, _REAL_COLUMNS), source[:most], target[:most]
+        return _floats(random, nodes, features), source[:most], target[:most]
 
     def csr(random: np.random.Generator, most: int) -> Inputs:
         dense, columns, _ = edges(random, most)

@@ -170,7 +170,7 @@ def _triples(random, columns, size):
 def _scatter(reduce: str):
     def function(model, x, source, target):
         index = target.unsqueeze(-1).expand(-1, x.shape[1])
-        out = torch.zeros(model.rows, x.shape[1])
+        out = x.new_zeros(model.rows, x.shape[1])
         return out.scatter_reduce(0, index, x[source], reduce, include_self=False)
 
     return function

@@ -8,6 +8,9 @@ read outside its regions, or give a wrong answer unreported. A failing program i
 
 And random loop nests, for ten minutes: those that compile write what their source writes, at least
 four of five compile, the others are refused with a reason.
+
+And random calls of every op class, and calls on real data sets: wholly at every level of the
+compiler (`classes`), and with the execute side in the fabric in every dtype (`fabric`).
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from ember_hw.bench.fuzzing import classes
+from ember_hw.bench.fuzzing import classes, fabric
 from ember_hw.bench.fuzzing.campaign import LONG_TOKENS, Account, Campaign
 from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
 from ember_hw.bench.fuzzing.faults import KINDS
@@ -64,8 +67,9 @@ NESTS = "nests"
 NEST_SECONDS = 600
 QUICK_NESTS = 60
 _LEAST_COMPILED_SHARE = 0.8
-#: Workload of the op classes, and random calls of each; a quick run simulates no unit.
-CLASSES = "classes"
+#: Workloads of the op classes, at every level and in the fabric, and random calls of each (and each
+#: dtype); a quick run simulates no unit.
+CLASSES, FABRIC = "classes", "fabric"
 CLASS_CALLS = 100
 QUICK_CLASS_CALLS = 2
 
@@ -80,15 +84,16 @@ class Part:
 
 
 def run(job: Job) -> Iterator[Row]:
-    """Run all programs of the targets that are wanted, then the nests, then the op classes."""
+    """Run all programs of the targets that are wanted, then nests, then op classes twice."""
     chosen = QUICK_DRAWS if job.quick else DRAWS
     chosen = {name: draws for name, draws in chosen.items() if job.wants(name)}
     if chosen:
         yield from _programs(job, chosen)
     if job.wants(NESTS):
         yield from _nests(job)
-    if job.wants(CLASSES):
-        yield from _classes(job)
+    for workload, source in ((CLASSES, classes), (FABRIC, fabric)):
+        if job.wants(workload):
+            yield from _classes(job, workload, source)
 
 
 def replay(target: str, seed: int) -> str:
@@ -188,13 +193,14 @@ def _nests(job: Job) -> Iterator[Row]:
     )
 
 
-def _classes(job: Job) -> Iterator[Row]:
+def _classes(job: Job, workload: str, source: Any) -> Iterator[Row]:
+    """Run the parts of a module, which knows `parts`, `name_of` and `run_part`."""
     calls = QUICK_CLASS_CALLS if job.quick else CLASS_CALLS
-    job.watcher(f"fuzz: {CLASSES}, {calls} calls of each and real data sets")
-    parts = list(classes.parts(job.seed, calls, real=not job.quick))
-    waiting = Tally(classes.name_of(part) for part in parts)
+    job.watcher(f"fuzz: {workload}, {calls} calls of each and real data sets")
+    parts = list(source.parts(job.seed, calls, real=not job.quick))
+    waiting = Tally(source.name_of(part) for part in parts)
     accounts = {name: classes.ClassAccount(name) for name in waiting}
-    for _, found in _spread(partial(classes.run_part, rtl=not job.quick), parts):
+    for _, found in _spread(partial(source.run_part, rtl=not job.quick), parts):
         account = accounts[found.name]
         account.add(found)
         for failure in found.comparison.failures:
@@ -202,13 +208,13 @@ def _classes(job: Job) -> Iterator[Row]:
         job.watcher.reached(sum(a.calls for a in accounts.values()), None, None)
         waiting[found.name] -= 1
         if not waiting[found.name]:
-            yield _class_row(account)
+            yield _class_row(workload, account)
 
 
-def _class_row(account: classes.ClassAccount) -> Row:
+def _class_row(workload: str, account: classes.ClassAccount) -> Row:
     found = account.comparison
     return Row(
-        workload=CLASSES,
+        workload=workload,
         metric=f"calls of {account.name} with the same bits everywhere",
         value=account.agreeing,
         unit="calls",

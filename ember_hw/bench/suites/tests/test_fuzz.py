@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
+from ember_hw.bench.fuzzing import fabric
 from ember_hw.bench.fuzzing.campaign import Account, Failure
 from ember_hw.bench.fuzzing.classes import ClassAccount, Draw, Real
 from ember_hw.bench.fuzzing.configs import CLUSTERS, CONFIGS
+from ember_hw.bench.fuzzing.fabric import Pooled
 from ember_hw.bench.fuzzing.nests import NestAccount, NestFailure
 from ember_hw.bench.registry import Job
 from ember_hw.bench.suites import fuzz
@@ -59,6 +61,14 @@ def some_parts(seed: int, calls: int, *, real: bool) -> Iterator[Draw | Real]:
     yield Draw("spmm", 1, seed + 1, calls - 2)
 
 
+def no_pooled(seed: int, calls: int, *, real: bool) -> Iterator[Pooled]:
+    yield Pooled("spmm", "float32", 3, seed, calls)
+
+
+def no_pooled_part(part: Pooled, *, rtl: bool) -> ClassAccount:
+    return ClassAccount(fabric.name_of(part), part.calls, part.calls - rtl)
+
+
 def some_part(part: Draw | Real, *, rtl: bool) -> ClassAccount:
     """Compare nothing: one of the first calls of SpMM is wrong, those on real data agree."""
     if isinstance(part, Real):
@@ -78,10 +88,12 @@ def campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "NEST_SECONDS", 0.01)
     monkeypatch.setattr(fuzz.classes, "parts", some_parts)
     monkeypatch.setattr(fuzz.classes, "run_part", some_part)
+    monkeypatch.setattr(fuzz.fabric, "parts", no_pooled)
+    monkeypatch.setattr(fuzz.fabric, "run_part", no_pooled_part)
 
 
 def test_every_program_counts() -> None:
-    *ends, long, drawn, _, _, _, _ = fuzz.run(Job(watcher=Silent()))
+    *ends, long, drawn, _, _, _, _, _ = fuzz.run(Job(watcher=Silent()))
     assert [row.workload for row in ends] == [*fuzz.DRAWS]
     assert sum(row.reference or 0 for row in ends) == 10_000
     assert all(row.ratio == 1 and not row.is_below_bar for row in ends)
@@ -107,7 +119,7 @@ def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
 
 
 def test_quick_runs_a_part() -> None:
-    *ends, _, _, nests, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
+    *ends, _, _, nests, _, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
     programs = {name: draws * fuzz.TARGETS[name][1] for name, draws in fuzz.QUICK_DRAWS.items()}
     assert {row.workload: row.value for row in ends} == programs
     assert max(fuzz.TARGETS[row.workload][1] for row in ends) > 1
@@ -146,6 +158,13 @@ def test_quick_classes_need_neither_a_unit_nor_data() -> None:
     (row,) = fuzz.run(Job(watcher=Silent(), quick=True, only=fuzz.CLASSES))
     assert row.reference == fuzz.QUICK_CLASS_CALLS
     assert row.params["failures"] == ["seed 0, with a unit: False"]
+
+
+def test_calls_in_the_fabric_have_a_row_of_each_dtype() -> None:
+    (row,) = fuzz.run(Job(watcher=Silent(), only=fuzz.FABRIC))
+    assert row.metric == "calls of spmm, float32 with the same bits everywhere"
+    assert (row.value, row.reference) == (fuzz.CLASS_CALLS - 1, fuzz.CLASS_CALLS)
+    assert row.is_below_bar
 
 
 def test_nothing_is_wanted() -> None:

@@ -1,0 +1,182 @@
+# pyright: basic
+"""Random calls whose execute side is in the fabric, and calls on real data sets: every dtype.
+
+The answer is the binding's exact reference in NumPy. Held against it: the interpreter, whose reduce
+unit is a model, and the simulated unit. A program whose execute code the host runs is a failure.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+import ember_hw
+from ember_hw.bench.fuzzing.classes import (
+    MODELS,
+    REAL_DATA,
+    SPECIAL_MODELS,
+    ClassAccount,
+    draws,
+    real_case,
+    with_special_floats,
+)
+from ember_hw.bench.fuzzing.every_level import RTL, UNIT, Comparison, Runs
+from ember_hw.bench.fuzzing.op_models import Model
+from ember_hw.compiler.element_dtypes import tensor_array
+from ember_hw.host.bindings import binding_of
+from ember_hw.host.device import open_device
+from ember_hw.host.reference import bit_equal
+
+#: Each op class fits it; rows of 1,100 floats fit its accumulator. Tests of the fabric share it.
+CONFIG = UNIT.with_changes(name="classes that reduce", data_width_bits=128, execute="reduce")
+_HALVES = ("float16", "bfloat16")
+#: Op classes that the reduce unit runs, and the dtypes of their rows.
+DTYPES = {
+    "embedding_bag": ("float32", *_HALVES),
+    "embedding": ("float32", *_HALVES),
+    "aggregation": ("float32", *_HALVES),
+    "spmm": ("float32",),
+}
+KINDS = tuple(DTYPES)
+#: Columns of the models that are drawn, one after the other.
+_COLUMNS = (1, 3, 64, 2, 1023, 5, 17, 1100, 8)
+#: Columns on real data.
+_REAL_COLUMNS = 64
+#: Levels that send whole rows.
+_OPT_LEVELS = (2, 3)
+_MOST = 40
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Calls of a model with tables of a dtype; `data` names a real data set, or is empty."""
+
+    model: str
+    dtype: str
+    columns: int
+    seed: int
+    calls: int = 1
+    data: str = ""
+
+
+class Fabric:
+    """
+    Compares; a context, which closes the devices.
+
+    Parameters
+    ----------
+    rtl : bool
+        Whether the simulated unit takes part.
+    """
+
+    def __init__(self, *, rtl: bool) -> None:
+        self._stack = ExitStack()
+        backends: dict[str, tuple[str, dict[str, Any]]] = {"interpreter": ("interpreter", {})}
+        self.devices: dict[str, Runs] = {
+            name: self._stack.enter_context(open_device(backend, config=CONFIG, **options))
+            for name, (backend, options) in {**backends, **(RTL if rtl else {})}.items()
+        }
+
+    def __enter__(self) -> Fabric:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def compare(
+        self, model: Model, calls: list[tuple[torch.Tensor, ...]], example: tuple[torch.Tensor, ...]
+    ) -> Comparison:
+        """Compile a model for the fabric, and run its calls everywhere."""
+        found = Comparison()
+        for opt_level in _OPT_LEVELS:
+            program = ember_hw.compile(
+                model, example, config=CONFIG, opt_level=opt_level, execute="fabric"
+            )
+            for number, call in enumerate(calls):
+                expected = np.asarray(binding_of(program).reference(program, call))
+                for name, device in self.devices.items():
+                    found.answers[name] += 1
+                    if not bit_equal(tensor_array(device.run(program, call)), expected):
+                        found.failures.append(
+                            f"opt_level {opt_level}, call {number}: {name} must give the bits of "
+                            "the exact reference, not others"
+                        )
+        return found
+
+
+def parts(seed: int, calls: int, *, real: bool) -> Iterator[Pooled]:
+    """Yield what there is to compare: models on real data, then random calls.
+
+    Parameters
+    ----------
+    seed : int
+        Of all draws.
+    calls : int
+        Random calls of each class and dtype.
+    real : bool
+        Whether real data sets take part.
+    """
+    if real:
+        for data, models in REAL_DATA.items():
+            for model in models:
+                for dtype in DTYPES.get(MODELS[model].kind, ()):
+                    yield Pooled(model, dtype, _REAL_COLUMNS, seed, data=data)
+    for kind, dtypes in DTYPES.items():
+        for place, dtype in enumerate(dtypes):
+            for number, draw in enumerate(draws(kind, calls, seed + place)):
+                columns = _COLUMNS[number % len(_COLUMNS)]
+                yield Pooled(draw.model, dtype, columns, draw.seed, draw.calls)
+
+
+def name_of(part: Pooled) -> str:
+    """Return the op class or the data set, and the dtype, that a part counts for."""
+    return f"{part.data or MODELS[part.model].kind}, {part.dtype}"
+
+
+def run_part(part: Pooled, *, rtl: bool) -> ClassAccount:
+    """Compare the calls of a part, with the simulated unit or without."""
+    account = ClassAccount(name_of(part))
+    with Fabric(rtl=rtl) as fabric:
+        attempted = partial(attempt_real if part.data else attempt, part, fabric)
+        account.count(part, part.calls, attempted)
+    return account
+
+
+def attempt(part: Pooled, fabric: Fabric) -> Comparison:
+    """Compare random calls of a model; the first of several has no lookup."""
+    case = MODELS[part.model]
+    random = np.random.default_rng(part.seed)
+    sizes = random.integers(0, _MOST, part.calls)
+    if part.calls > 1:
+        sizes[0] = 0
+    calls = [case.inputs(random, part.columns, int(size)) for size in sizes]
+    model = Model(case.function, part.columns, part.seed)
+    if part.seed % SPECIAL_MODELS == 0:
+        calls = with_special_floats(random, model, calls)
+    example = case.inputs(random, part.columns, 6)
+    return _compare(model, calls, example, part, fabric)
+
+
+def attempt_real(part: Pooled, fabric: Fabric) -> Comparison:
+    """Compare a model on the whole of a real data set."""
+    case = real_case(part.data, part.model, part.columns)
+    model = Model(MODELS[part.model].function, part.columns, part.seed, case.rows, case.relations)
+    call = case.inputs(np.random.default_rng([part.seed, 2]), sys.maxsize)
+    return _compare(model, [call], call, part, fabric)
+
+
+def _compare(model: Model, calls: list[Any], example: Any, part: Pooled, fabric: Fabric) -> Any:
+    dtype = getattr(torch, part.dtype)
+
+    def tensors(arrays: tuple[np.ndarray, ...]) -> tuple[torch.Tensor, ...]:
+        given = (torch.from_numpy(np.ascontiguousarray(array)) for array in arrays)
+        return tuple(t.to(dtype) if t.is_floating_point() else t for t in given)
+
+    return fabric.compare(model.to(dtype), [tensors(call) for call in calls], tensors(example))

@@ -1,0 +1,78 @@
+# pyright: basic
+"""Random calls in the fabric; `ember-hw bench fuzz --only fabric` has more, and real data sets."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+
+import pytest
+
+from ember_hw.bench.fuzzing import fabric
+from ember_hw.bench.fuzzing.fabric import DTYPES, Fabric, Pooled, attempt, parts, run_part
+
+#: A call of each class and dtype.
+DRAWN = list(parts(0, 1, real=False))
+
+
+@pytest.fixture(scope="module")
+def on_interpreter():
+    with Fabric(rtl=False) as opened:
+        yield opened
+
+
+def test_every_class_and_dtype_is_drawn_as_often_as_said():
+    wanted = {f"{kind}, {dtype}": 30 for kind, dtypes in DTYPES.items() for dtype in dtypes}
+    drawn = Tally()
+    for part in parts(5, 30, real=False):
+        drawn[fabric.name_of(part)] += part.calls
+    assert drawn == wanted
+
+
+def test_real_data_comes_in_every_dtype_of_its_classes():
+    real = [part for part in parts(0, 0, real=True) if part.data]
+    assert {part.dtype for part in real if part.data == "MovieLens-100K"} == {
+        "float32", "float16", "bfloat16"
+    }  # fmt: skip
+    assert {part.data for part in real} >= {"MovieLens-100K", "karate club"}
+
+
+@pytest.mark.parametrize("part", DRAWN, ids=str)
+def test_a_call_in_the_fabric_is_exact(on_interpreter, part):
+    found = attempt(part, on_interpreter)
+    assert found.failures == []
+    assert found.answers["interpreter"] == 2 * part.calls
+
+
+def test_other_bits_are_a_failure(on_interpreter, monkeypatch):
+    monkeypatch.setattr(fabric, "bit_equal", lambda one, other: False)
+    found = attempt(Pooled("bag_sum", "float32", 3, 1), on_interpreter)
+    assert len(found.failures) == 2
+    assert found.failures[0] == (
+        "opt_level 2, call 0: interpreter must give the bits of the exact reference, not others"
+    )
+
+
+def test_what_the_fabric_does_not_run_is_a_failure():
+    account = run_part(Pooled("fused_sigmoid", "float32", 3, 1), rtl=False)
+    assert (account.calls, account.agreeing) == (1, 0)
+    (failure,) = account.comparison.failures
+    assert "UnsupportedError: execute code of nest" in failure
+
+
+@pytest.mark.verilator
+@pytest.mark.timeout(900)  # builds the model
+@pytest.mark.parametrize(
+    "part",
+    [
+        Pooled("bag_weighted", "float16", 5, 3),
+        Pooled("bag_mean_padding", "bfloat16", 17, 4),
+        Pooled("embedding", "bfloat16", 3, 5),
+        Pooled("spmm", "float32", 1100, 6),
+    ],
+    ids=str,
+)
+def test_a_call_on_the_simulated_unit_is_exact(part):
+    with Fabric(rtl=True) as opened:
+        found = attempt(part, opened)
+    assert found.failures == []
+    assert found.answers["verilator"] == 2
