@@ -11,6 +11,7 @@ from ember_hw.rtl.execute.float_format import (
     FloatFormat,
     Unpacked,
     count_leading_zeros,
+    shift_left,
     shift_right_sticky,
 )
 
@@ -137,52 +138,57 @@ class FloatCombine(wiring.Component):
         is_infinite2 = held("is_infinite2", is_infinite1 & may_overflow1)
         may_overflow2 = held("may_overflow2", may_overflow1)
 
-        # Count, and round as if in place.
-        zeros = count_leading_zeros(m, total[:-1], "total")
+        # Count, and round as if in place. Only numbers next to each other, of which no bit was lost
+        # but one, cancel so far that a shift by more than 1 is needed: what is below is zero then.
+        exact2 = total[_EXTRA_BITS - 1 : -1]
+        zeros = count_leading_zeros(m, exact2, "total")
         room = Signal(format.exponent_bits)
         m.d.comb += room.eq(exponent2 - 1)
         shifts = Signal(len(zeros))
         m.d.comb += shifts.eq(Mux(room < zeros, room, zeros))
         has_carry = total[-1]
         stays = total[-2] | (exponent2 == 1)
-        kept = Signal(significand_bits)
+        kept = Signal(significand_bits - 1)
         rounds = Signal()
-        weight = Signal(format.exponent_bits)  # exponent of the kept bits, less one
+        # What the kept bits' highest adds to the exponent less two.
+        weight = Signal(2)
         with m.If(has_carry):
             low = _EXTRA_BITS + 1
             tail = total[:low]
             m.d.comb += [
-                kept.eq(total[low:]),
+                kept.eq(total[low:-1]),
                 rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
-                weight.eq(exponent2),
+                weight.eq(3),
             ]
         with m.Elif(stays):
             low = _EXTRA_BITS
             tail = total[:low]
             m.d.comb += [
-                kept.eq(total[low:-1]),
+                kept.eq(total[low:-2]),
                 rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
-                weight.eq(room),
+                weight.eq(1 + total[-2]),
             ]
         with m.Else():
             low = _EXTRA_BITS - 1
             tail = total[:low]
             m.d.comb += [
-                kept.eq(total[low:-2]),
+                kept.eq(total[low:-3]),
                 rounds.eq(tail[-1] & (tail[:-1].any() | total[low])),
-                weight.eq(exponent2 - 2),
+                weight.eq(total[-3]),
             ]
+        lowest = Signal(format.exponent_bits)
+        m.d.comb += lowest.eq(exponent2 - 2)
         magnitude = Signal(format.width_bits)
         m.d.comb += magnitude.eq(
-            Cat(rounds, Const(0, format.fraction_bits), weight) + Cat(rounds, kept)
+            Cat(rounds, Const(0, format.fraction_bits), lowest) + Cat(rounds, kept, weight)
         )
         rounded = held("rounded", magnitude[1:])
         shift3 = held("shift3", shifts)
         # By more than 1, said without the count.
         is_shifted3 = held("is_shifted3", ~total[-3:].any() & room[1:].any())
-        total3 = held("total3", total[:-1])
+        exact3 = held("exact3", exact2)
         exponent3 = held("exponent3", exponent2)
-        is_zero = ~has_carry & (zeros == len(total) - 1)
+        is_zero = ~has_carry & (zeros == len(exact2))
         is_positive_zero3 = held("is_positive_zero3", subtracts2 & is_zero)
         sign3 = held("sign3", sign2)
         is_nan3 = held("is_nan3", is_nan2)
@@ -190,9 +196,8 @@ class FloatCombine(wiring.Component):
         may_overflow3 = held("may_overflow3", may_overflow2)
 
         # Shift to the left, which is exact, or take what was rounded.
-        shifted = Signal(len(total3))
-        m.d.comb += shifted.eq(total3 << shift3)
-        fraction = shifted[_EXTRA_BITS:-1]
+        shifted = shift_left(m, exact3, shift3, "shifted")
+        fraction = shifted[1:-1]
         is_normal = shifted[-1]
         lowered = Signal(format.exponent_bits)
         m.d.comb += lowered.eq(exponent3 - shift3)

@@ -166,3 +166,27 @@ def shift_right_sticky(m, value: Value, amount: Value, name: str) -> Signal:
         shifted = stage
     m.d.comb += result.eq(Cat(shifted[0] | lost, shifted[1:]))
     return result
+
+
+def shift_left(m, value: Value, amount: Value, name: str) -> Signal:
+    """Return `value` shifted to the left within its width.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the assignments.
+    value : Value
+        What is shifted; the result has its width.
+    amount : Value
+        By how much, any number.
+    name : str
+        Of the result.
+    """
+    shifted = value
+    for bit in reversed(range(len(amount))):
+        step = min(1 << bit, len(value))
+        stage = Signal(len(value), name=f"{name}_by_{1 << bit}")
+        moved = Cat(Const(0, step), shifted[: len(value) - step])
+        m.d.comb += stage.eq(Mux(amount[bit], moved, shifted))
+        shifted = stage
+    return shifted

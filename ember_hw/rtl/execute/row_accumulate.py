@@ -16,7 +16,6 @@ from ember_hw.rtl.execute.reduce_layouts import beat_layout, lanes
 from ember_hw.rtl.fifos import NO_BYPASS
 
 _BITS = FLOAT32.width_bits
-_MINUS_INFINITY = FLOAT32.infinity | 1 << (_BITS - 1)
 
 
 class RowAccumulate(wiring.Component):
@@ -99,10 +98,11 @@ class RowAccumulate(wiring.Component):
             write.en.eq(self.valid & self.beat.keeps),
         ]
 
-        # What is combined with the row: of the memory, or what is not there yet.
-        accumulated = Signal(width_bits)
-        chosen = read.data
-        from_result = Signal()
+        # What is combined with the row: of the memory, or what is not there yet. What is not meant
+        # is zero, so that an OR joins them; a register is made zero without logic.
+        accumulated, bypassed = Signal(width_bits), Signal(width_bits)
+        at_result, at_earlier, from_result = Signal(), Signal(), Signal()
+        comes_next = Signal()
         if self.forwards:
             # Whose result is this beat's, told a cycle before: it is there, it was, it comes next.
             follows = [Signal(name=f"follows{i}") for i in range(3)]
@@ -116,35 +116,40 @@ class RowAccumulate(wiring.Component):
                 for follow, (number, i) in zip(follows, stages, strict=True)
             ]
             earlier_result = Signal(width_bits)
-            at_result, at_earlier = Signal(), Signal()
+            m.d.comb += comes_next.eq(follows[2])
             m.d.sync += [
                 earlier_result.eq(self.result),
                 at_result.eq(follows[0]),
                 at_earlier.eq(follows[1]),
-                from_result.eq(follows[2] & beats[0].joins),
+                from_result.eq(comes_next & beats[0].joins),
+                bypassed.eq(Mux(at_result, self.result, earlier_result)),
             ]
-            chosen = Mux(at_result, self.result, Mux(at_earlier, earlier_result, read.data))
-        m.d.sync += accumulated.eq(chosen)
-        with m.If(~beats[0].joins):
+            with m.If(~beats[0].joins | comes_next | ~(at_result | at_earlier)):
+                m.d.sync += bypassed.eq(0)
+        m.d.sync += accumulated.eq(read.data)
+        with m.If(~beats[0].joins | comes_next | at_result | at_earlier):
             m.d.sync += accumulated.eq(0)
-            with m.If(beats[0].combine == Combine.MAXIMUM):
-                for lane in range(lanes(self.config)):
-                    m.d.sync += accumulated.word_select(lane, _BITS).eq(_MINUS_INFINITY)
+        # The maximum of a number and -inf, a NaN made quiet, is its sum with -0.
+        operation = Signal(Combine)
+        m.d.sync += operation.eq(beats[0].combine)
+        with m.If(~beats[0].joins & (beats[0].combine == Combine.MAXIMUM)):
+            m.d.sync += operation.eq(Combine.SUM)
+            for lane in range(lanes(self.config)):
+                m.d.sync += accumulated.word_select(lane, _BITS)[-1].eq(1)
 
         numbers = Signal(width_bits)
         m.d.sync += numbers.eq(self.numbers)
         for lane in range(lanes(self.config)):
             m.submodules[f"lane{lane}"] = combine = FloatCombine()
+            found = (
+                self.result.word_select(lane, _BITS) & from_result.replicate(_BITS)
+                | bypassed.word_select(lane, _BITS)
+                | accumulated.word_select(lane, _BITS)
+            )
             m.d.comb += [
-                combine.operation.eq(beats[1].combine),
+                combine.operation.eq(operation),
                 combine.a.eq(numbers.word_select(lane, _BITS)),
-                combine.b.eq(
-                    Mux(
-                        from_result,
-                        self.result.word_select(lane, _BITS),
-                        accumulated.word_select(lane, _BITS),
-                    )
-                ),
+                combine.b.eq(found),
                 self.result.word_select(lane, _BITS).eq(combine.result),
             ]
         return m
