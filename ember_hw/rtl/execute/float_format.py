@@ -168,7 +168,7 @@ def shift_right_sticky(m, value: Value, amount: Value, name: str) -> Signal:
     return result
 
 
-def shift_left(m, value: Value, amount: Value, name: str) -> Signal:
+def shift_left(m, value: Value, amount: Value, name: str) -> Value:
     """Return `value` shifted to the left within its width.
 
     Parameters
@@ -180,7 +180,7 @@ def shift_left(m, value: Value, amount: Value, name: str) -> Signal:
     amount : Value
         By how much, any number.
     name : str
-        Of the result.
+        Prefix of the signals.
     """
     shifted = value
     for bit in reversed(range(len(amount))):
