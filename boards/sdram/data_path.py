@@ -91,9 +91,10 @@ class WritePath(wiring.Component):
     Members
     -------
     beat : stream, in
-        See `written_beat_layout`; taken by `write`.
+        See `written_beat_layout`; taken in the clock after `write`.
     write : in
-        A WRITE goes into the command register; only while `beat` is valid.
+        A WRITE goes into the command register; only while `beat` is valid, and never in two clocks
+        that follow each other.
     data_out, data_enable, mask : out
         The data pins, from the next clock on.
     """
@@ -115,7 +116,6 @@ class WritePath(wiring.Component):
         kept = Signal(BEAT_BITS // 8)  # 1: the byte stays as it is
         drives = Signal(BURST_WORDS)
         m.d.comb += [
-            self.beat.ready.eq(self.write),
             self.data_out.eq(words[:_WORD_BITS]),
             self.data_enable.eq(drives[0]),
             self.mask.eq(kept[:WORD_BYTES]),
@@ -124,6 +124,7 @@ class WritePath(wiring.Component):
             words.eq(words >> _WORD_BITS),
             kept.eq(kept >> WORD_BYTES),
             drives.eq(drives >> 1),
+            self.beat.ready.eq(self.write),
         ]
         with m.If(self.write):
             m.d.sync += [

@@ -139,7 +139,8 @@ def test_commands_pass_the_checker_of_the_dram_models():
     timing = DramTiming(
         burst=BURST_WORDS, cl=c.cl, trcd=c.trcd, trp=c.trp, tras=c.tras, trc=c.trc,
         trtp=BURST_WORDS, trrd_s=c.trrd, trrd_l=c.trrd, tfaw=0, tccd_s=BURST_WORDS,
-        tccd_l=BURST_WORDS, trfc=c.trfc, trefi=c.trefi,
+        tccd_l=BURST_WORDS, trfc=c.trfc, trefi=c.trefi, cwl=0, twr=0, twtr_s=0, twtr_l=0,
+        trtw=c.cl + BURST_WORDS,
     )  # fmt: skip
     dram = DramMemory(
         name="small", timing=timing, mapping="row11 bank2 column5", access_bytes=16,

@@ -77,7 +77,7 @@ def test_beat_becomes_words_from_the_clock_after_the_write():
         ctx.set(dut.beat.valid, 1)
         for cycle in range(14):
             ctx.set(dut.write, cycle == 2)
-            assert ctx.get(dut.beat.ready) == (cycle == 2)
+            assert ctx.get(dut.beat.ready) == (cycle == 3)
             word = ctx.get(dut.data_out) if ctx.get(dut.data_enable) else None
             seen.append((word, ctx.get(dut.mask)))
             await ctx.tick()
