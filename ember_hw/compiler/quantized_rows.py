@@ -53,6 +53,16 @@ class RowFormat:
         """What the interpreters hold an element in: its code, and what makes a number of it."""
         return np.dtype([("code", np.uint8), ("scale", np.float32), ("bias", np.float32)])
 
+    def elements(self, row_bytes: int) -> int:
+        """Return the elements of a row of so many bytes; of an odd D of 4 bits one more.
+
+        Examples
+        --------
+        >>> FORMATS["q8f32"].elements(72), FORMATS["q4f16"].elements(7)
+        (64, 6)
+        """
+        return (row_bytes - self.extra_bytes) * self.codes_per_byte
+
     def row_bytes(self, columns: int) -> int:
         """Return the bytes of a row.
 
@@ -65,7 +75,10 @@ class RowFormat:
 
     def codes(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the codes of rows of bytes, (.., W); of an odd D one more, which is the gap."""
-        packed = rows[..., : rows.shape[-1] - self.extra_bytes]
+        return self.unpacked(rows[..., : rows.shape[-1] - self.extra_bytes])
+
+    def unpacked(self, packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the codes in bytes that hold nothing else."""
         if self.bits == 8:
             return packed
         halves = np.stack((packed & 15, packed >> 4), axis=-1).astype(np.uint8)
@@ -91,20 +104,28 @@ class RowFormat:
         first = records[..., 0]
         return self.pack(records["code"], first["scale"], first["bias"])
 
+    def packed(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the bytes that hold codes (.., D), without scale and bias.
+
+        Examples
+        --------
+        >>> FORMATS["q4f16"].packed(np.array([1, 2, 3], np.uint8)).tolist()
+        [33, 3]
+        """
+        if self.bits == 8:
+            return codes
+        count = codes.shape[-1]
+        found = np.zeros((*codes.shape[:-1], -(-count // 2)), np.uint8)
+        found[...] = codes[..., 0::2]
+        found[..., : count // 2] |= codes[..., 1::2] << 4
+        return found
+
     def pack(
         self, codes: NDArray[np.uint8], scale: NDArray[np.float32], bias: NDArray[np.float32]
     ) -> NDArray[np.uint8]:
         """Return rows of bytes (N, W) of codes (N, D), scales and biases (N,)."""
-        columns = codes.shape[1]
-        rows = np.zeros((len(codes), self.row_bytes(columns)), np.uint8)
-        if self.bits == 8:
-            rows[:, :columns] = codes
-        else:
-            rows[:, : -(-columns // 2)] = codes[:, 0::2]
-            rows[:, : columns // 2] |= codes[:, 1::2] << 4
         ends = np.stack((scale, bias), axis=1).astype(self.scale)
-        rows[:, rows.shape[1] - self.extra_bytes :] = ends.view(np.uint8)
-        return rows
+        return np.concatenate((self.packed(codes), ends.view(np.uint8)), axis=1)
 
 
 #: Formats by their name in the IR.

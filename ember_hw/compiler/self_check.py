@@ -12,11 +12,13 @@ from xdsl.dialects.func import FuncOp
 
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.element_dtypes import is_float
 from ember_hw.compiler.example import copied, find_example
 from ember_hw.compiler.interpreters import Schedule, interpret
 from ember_hw.compiler.interpreters.au import run_au
 from ember_hw.compiler.interpreters.microcode_function import run_microcode
+from ember_hw.compiler.interpreters.values import as_memref
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.errors import CheckError
 
@@ -152,13 +154,24 @@ def check_of(
     if call is not None and example_inputs is None:
         arguments, reference = call(SEED)
         return LevelCheck(module, arguments, reference)
-    tables = spec.tables()
+    tables = _as_held(spec.tables(), module)
     if example_inputs is None:
         return LevelCheck(module, find_example(module, tables, SEED), tables=tables)
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     given = {**example_inputs, **tables}
     arguments = {name: given[name] for name in argument_symbols(function).values()}
     return LevelCheck(module, arguments, tables=tables)
+
+
+def _as_held(tables: Mapping[str, NDArray[Any]], module: ModuleOp) -> dict[str, NDArray[Any]]:
+    """Return tables as interpreters hold them: bytes of quantised rows become records."""
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    found = dict(tables)
+    for value, symbol in argument_symbols(function).items():
+        type_ = as_memref(value.type)
+        if symbol in found and type_ and isinstance(type_.element_type, QuantizedType):
+            found[symbol] = type_.element_type.format.to_records(found[symbol])
+    return found
 
 
 def _environment(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -134,8 +134,10 @@ _number = count()
 
 def _zeros(node: torch.fx.Node) -> NDArray[Any]:
     value: torch.Tensor = node.meta["val"]
-    dtype = FLOAT_NAMES[str(value.dtype).removeprefix("torch.")]
-    return np.zeros(tuple(int(size) for size in value.shape), ELEMENT_DTYPES[dtype])
+    shape = tuple(int(size) for size in value.shape)
+    if value.dtype is torch.uint8:  # rows of a quantised table
+        return np.zeros(shape, np.uint8)
+    return np.zeros(shape, ELEMENT_DTYPES[FLOAT_NAMES[str(value.dtype).removeprefix("torch.")]])
 
 
 def _array(table: torch.Tensor) -> NDArray[Any]:

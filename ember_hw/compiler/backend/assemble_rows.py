@@ -82,7 +82,7 @@ def _row_events(draft: Draft) -> dict[int, int]:
 
 def _row(draft: Draft, row: Row, record: str, events: int) -> None:
     places, symbol = draft.places, draft.symbols[row.base]
-    if isinstance(row.element_type, QuantizedType):
+    if isinstance(row.element_type, QuantizedType) and not row.in_bytes:
         row = _in_bytes(row, row.element_type.format)
     unit_bytes = 1 if row.in_bytes else element_bytes(row.element_type)
     if not places.is_value(row.index):

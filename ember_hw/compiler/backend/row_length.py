@@ -48,16 +48,19 @@ def check_row_lengths(
         A row is too long; names the table.
     """
     read = {symbol for program in programs for symbol in _tables_read(program)}
+    quantized = {symbol: row for program in programs for symbol, row in _quantized(program)}
     for symbol, members in (stacks or {}).items():
         if symbol in read:
             read.update(members)
-    quantized = {symbol: row for program in programs for symbol, row in _quantized(program)}
+        if symbol in quantized:
+            quantized.update(dict.fromkeys(members, quantized[symbol]))
     for symbol, table in tables.items():
         if table.ndim < 2 or symbol not in read:
             continue
         longest, columns = longest_rows(config, table.itemsize), table.shape[-1]
         if symbol in quantized:
-            form, columns = quantized[symbol]
+            form, length = quantized[symbol]
+            columns = form.elements(columns) if length is None else length
             # They are sent whole at every level.
             longest = [(longest[-1] - form.extra_bytes) * form.codes_per_byte] * len(longest)
         if columns <= longest[opt_level]:
@@ -84,13 +87,17 @@ def longest_rows(config: AcceleratorConfig, element_bytes: int) -> list[int]:
     return [count // element_bytes for count in (distance, most("row0", "clip"), length, length)]
 
 
-def _quantized(op: ProgramOp) -> Iterator[tuple[str, tuple[RowFormat, int]]]:
-    """Yield the symbol of each memory of quantised rows, with format and elements of a row."""
+def _quantized(op: ProgramOp) -> Iterator[tuple[str, tuple[RowFormat, int | None]]]:
+    """Yield the symbol of each memory of quantised rows, with format and elements of a row.
+
+    Of rows whose length is loaded there is no number.
+    """
     program = read_program(op)
     symbols = {argument.number: argument.symbol for argument in program.arguments}
     for row in program.rows:
         if isinstance(row.element_type, QuantizedType):
-            yield symbols[row.base], (row.element_type.format, row.length.number)
+            length = None if row.in_bytes else row.length.number
+            yield symbols[row.base], (row.element_type.format, length)
 
 
 def _tables_read(op: ProgramOp) -> set[str]:

@@ -8,7 +8,9 @@ from xdsl.ir import SSAValue
 
 from ember_hw.compiler.dialects import slc, slcvec
 from ember_hw.compiler.dialects.au_program import TABLE_UNIT_BYTES, element_bytes
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.stream_types import memref_type
+from ember_hw.compiler.quantized_rows import RowFormat
 from ember_hw.compiler.transforms.ir_facts import constant, refuse, strip_stream
 
 
@@ -68,7 +70,8 @@ def table_of(view: slc.ViewOp, length: SSAValue) -> Table:
     """
     element = memref_type(view.source).element_type
     size = element_bytes(element)
-    elements = TABLE_UNIT_BYTES // size
+    form = element.format if isinstance(element, QuantizedType) else None
+    elements = TABLE_UNIT_BYTES // size * (form.codes_per_byte if form else 1)
     alu = view.base.owner
     place: tuple[SSAValue, int] | None = None
     if isinstance(alu, slc.AluStreamOp) and alu.alu_op.data is slc.AluKind.MUL:
@@ -79,6 +82,9 @@ def table_of(view: slc.ViewOp, length: SSAValue) -> Table:
     if place is None:
         rule = f"a product with a multiple of {elements}, the elements of {TABLE_UNIT_BYTES} bytes"
         refuse(view, "place of a table", rule, "another value")
+    if form is not None:
+        pitch, row = _packed(view, view.pitch, form), _row(view, length, form)
+        return Table(place, view.rows, (pitch, 1), (row, 1))
     return Table(place, view.rows, _bytes(view.pitch, size), _bytes(length, size))
 
 
@@ -89,3 +95,32 @@ def _bytes(count: SSAValue, size: int) -> tuple[SSAValue, int]:
         if constant(alu.rhs) == size:
             return alu.lhs, 1
     return count, size
+
+
+def _row(view: slc.ViewOp, length: SSAValue, form: RowFormat) -> SSAValue:
+    """Return the bytes of a quantised row from its elements: what scale and bias were taken from.
+
+    Raises
+    ------
+    CompileError
+        The elements are another value.
+    """
+    codes = strip_stream(_packed(view, length, form)).owner
+    if isinstance(codes, slc.AluStreamOp) and codes.alu_op.data is slc.AluKind.SUB:
+        if constant(codes.rhs) == form.extra_bytes:
+            return codes.lhs
+    rule = f"its bytes less the {form.extra_bytes} of scale and bias"
+    refuse(view, "length of a quantised row of a table", rule, "another value")
+
+
+def _packed(view: slc.ViewOp, count: SSAValue, form: RowFormat) -> SSAValue:
+    """Return a number of codes as the bytes that hold them."""
+    if form.codes_per_byte == 1:
+        return count
+    alu = strip_stream(count).owner
+    if isinstance(alu, slc.AluStreamOp) and alu.alu_op.data is slc.AluKind.MUL:
+        for value, other in ((alu.lhs, alu.rhs), (alu.rhs, alu.lhs)):
+            if constant(other) == form.codes_per_byte:
+                return value
+    rule = f"a product of bytes and the {form.codes_per_byte} codes in one"
+    refuse(view, "count of codes", rule, "another value")

@@ -21,6 +21,7 @@ __all__ = [
     "POINTERS",
     "VECTOR",
     "bag_text",
+    "element_type",
     "emit_embedding",
     "emit_pooling",
     "index_type",
@@ -42,10 +43,17 @@ def matrix(element: str) -> str:
     >>> matrix("f16"), matrix("q8f32")
     ('memref<?x?xf16>', 'memref<?x?x!ember.quantized<q8f32>>')
     """
-    return f"memref<?x?x{_element_type(element)}>"
+    return f"memref<?x?x{element_type(element)}>"
 
 
-def _element_type(element: str) -> str:
+def element_type(element: str) -> str:
+    """Return the type of an element, which may be one of a quantised row.
+
+    Examples
+    --------
+    >>> element_type("f16"), element_type("q8f32")
+    ('f16', '!ember.quantized<q8f32>')
+    """
     return f"!ember.quantized<{element}>" if element in FORMATS else element
 
 
@@ -210,7 +218,7 @@ def _as_f32(name: str, load: str, element: str) -> str:
         return f"%{name} = {load}"
     widen = "ember.dequantize" if element in FORMATS else "arith.extf"
     stored = f"%{name}_{element}"
-    return f"{stored} = {load}\n%{name} = {widen} {stored} : {_element_type(element)} to f32"
+    return f"{stored} = {load}\n%{name} = {widen} {stored} : {element_type(element)} to f32"
 
 
 def emit_pooling(
@@ -247,10 +255,7 @@ def emit_pooling(
         Elements of a row; needed where rows are quantised, and taken from `tab` without it.
     """
     bag = bag_text(mode, dtype, weighted=weighted, types=types)
-    length = f"memref.dim %tab, %c1 : {matrix(types.rows)}"
-    if columns is not None:
-        length = f"arith.constant {columns} : index"
-    body = _POOLING.format(bag=bag, columns=length)
+    body = _POOLING.format(bag=bag, columns=_length_of_rows(types, columns))
     weights = [("psw", f"memref<?x{types.weights}>")] if weighted else []
     return parse_function(
         name,
@@ -266,6 +271,13 @@ def emit_pooling(
     )
 
 
+def _length_of_rows(types: RowTypes, columns: int | None) -> str:
+    """Return the op that gives the elements of a row, which a table of bytes doesn't tell."""
+    if columns is None:
+        return f"memref.dim %tab, %c1 : {matrix(types.rows)}"
+    return f"arith.constant {columns} : index"
+
+
 def pooled_rows(types: RowTypes) -> list[tuple[str, str]]:
     """Return the arguments that hold pooled rows: where they are accumulated, and rounded."""
     out = ("out", matrix(types.output))
@@ -273,7 +285,7 @@ def pooled_rows(types: RowTypes) -> list[tuple[str, str]]:
 
 
 _EMBEDDING = """
-  %D = memref.dim %tab, %c1 : {table}
+  %D = {columns}
   scf.for %j = %c0 to %N step %c1 {{
     %i = memref.load %idx[%j] : memref<?x{index}>
     %r = arith.index_cast %i : {index} to index
@@ -285,7 +297,9 @@ _EMBEDDING = """
 """
 
 
-def emit_embedding(dtype: str, types: RowTypes = _F32) -> builtin.ModuleOp:
+def emit_embedding(
+    dtype: str, types: RowTypes = _F32, *, columns: int | None = None
+) -> builtin.ModuleOp:
     """Write a plain lookup, ``out[j] = tab[idx[j]]``, as `@embedding`.
 
     The function takes `idx`, `tab`, `out` and `N`, the number of lookups.
@@ -296,6 +310,8 @@ def emit_embedding(dtype: str, types: RowTypes = _F32) -> builtin.ModuleOp:
         int32 or int64, of `idx`.
     types : RowTypes
         Of rows and result: bits are copied where both are of one type, others rounded once.
+    columns : int, optional
+        As for `emit_pooling`.
     """
     index, table, output = index_type(dtype), matrix(types.rows), matrix(types.output)
     load = f"memref.load %tab[%r, %d] : {table}"
@@ -311,5 +327,6 @@ def emit_embedding(dtype: str, types: RowTypes = _F32) -> builtin.ModuleOp:
         ("out", output),
         ("N", "index"),
     ]
-    body = _EMBEDDING.format(index=index, table=table, output=output, copy=copy)
+    length = _length_of_rows(types, columns)
+    body = _EMBEDDING.format(columns=length, index=index, table=table, output=output, copy=copy)
     return parse_function("embedding", parameters, body)

@@ -45,7 +45,8 @@ def emit_scf(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> ModuleOp:
     facts = spec.facts
     match spec.kind:
         case "embedding":
-            return emit_embedding(facts["index_dtype"], spec.types)
+            columns = spec.weights["weight"][1].shape[1] if spec.types.is_quantized else None
+            return emit_embedding(facts["index_dtype"], spec.types, columns=columns)
         case "spmm":
             return emit_pooling("spmm", "sum", facts["index_dtype"], weighted=True)
         case "aggregation":

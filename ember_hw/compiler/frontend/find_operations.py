@@ -17,6 +17,7 @@ from ember_hw.compiler.frontend.match_embeddings import (
     match_embedding_bag,
 )
 from ember_hw.compiler.frontend.match_plain_attention import SOFTMAX_OPS, match_plain_attention
+from ember_hw.compiler.frontend.match_quantized import QUANTIZED_OPS, match_quantized
 from ember_hw.compiler.frontend.match_scores import SCORE_OPS, match_scores
 from ember_hw.compiler.frontend.match_sparse import SPARSE_OPS, is_sparse_product, match_sparse
 from ember_hw.compiler.frontend.operation import Operation, Refusal
@@ -69,6 +70,7 @@ _MATCHERS = (
     _Matcher(_calls(*SCORE_OPS), match_scores, is_told=False),
     _Matcher(_calls(*BAG_OPS), match_embedding_bag),
     _Matcher(_calls(*EMBEDDING_OPS), match_embedding),
+    _Matcher(_calls(*QUANTIZED_OPS), match_quantized),
 )
 
 

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from ember_hw.compiler.element_dtypes import tensor_array
+from ember_hw.compiler.frontend.bag_specs import bag_spec, tables_spec
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.find_operations import find_operations, mutation_of
 from ember_hw.compiler.frontend.match_embeddings import RENORM_OPS, refuse_renorm
 from ember_hw.compiler.frontend.operation import Operation, refuse
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
 from ember_hw.compiler.frontend.patterns import is_call, skip_copies
-from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec, group_bags
+from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec, difference, group_bags
 from ember_hw.compiler.frontend.torch_graph import (
     describe,
     is_fixed,
@@ -98,6 +98,9 @@ def _only_operation(program: ExportedProgram) -> Operation | BagGroup:
         _refuse_op(calls[0])
     first, *others = group_bags(findings.operations, _results(program))
     if others:
+        reason = difference(first, others[0])
+        if reason is not None:
+            refuse(others[0].node, f"{reason}; compile each by itself")
         refuse(
             others[0].node,
             f"{describe(others[0].node)} must be the only embedding operation of the model, not a "
@@ -317,82 +320,3 @@ class _Reader:
 
 def _kind_of_role(role: str) -> str:
     return "weight" if role == "weight" else "table"
-
-
-def bag_spec(
-    operation: Operation,
-    *,
-    input_names: tuple[str, ...],
-    sources: Mapping[str, Source],
-    weight: tuple[str, NDArray[Any]],
-    size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
-) -> EmbeddingBagSpec:
-    """Return the spec of an embedding bag whose inputs are known.
-
-    Raises
-    ------
-    UnsupportedError
-        One of its inputs is a row of an input of the model.
-    """
-    for role, source in sources.items():
-        if source.row is not None:
-            refuse(
-                operation.node,
-                f"{role} must be an input of the model, not row {source.row} of {source.name!r}, "
-                f"in {describe(operation.node)}",
-            )
-    facts: Mapping[str, Any] = operation.facts
-    offsets, weights = sources.get("offsets"), sources.get("per_sample_weights")
-    name, table = weight
-    return EmbeddingBagSpec(
-        name=name,
-        num_embeddings=table.shape[0],
-        embedding_dim=table.shape[1],
-        index_dtype=np.dtype(facts["index_dtype"]),
-        include_last_offset=facts["include_last_offset"],
-        input_names=input_names,
-        two_dimensional=facts["two_dimensional"],
-        indices_name=sources["indices"].name,
-        offsets_name=offsets.name if offsets else None,
-        weight=table,
-        size_limits=size_limits,
-        mode=facts["mode"],
-        padding_idx=facts["padding_idx"],
-        weights_name=weights.name if weights else None,
-    )
-
-
-def tables_spec(
-    group: BagGroup,
-    *,
-    input_names: tuple[str, ...],
-    sources: Mapping[str, Source],
-    weights: Mapping[str, tuple[str, NDArray[Any]]],
-    size_limits: tuple[tuple[str, int, int, int | None], ...] = (),
-) -> TablesSpec:
-    """Return the spec of bags that run as one program; roles of the group name inputs and tables.
-
-    Raises
-    ------
-    UnsupportedError
-        As `bag_spec`.
-    """
-    symbols: dict[Node, str] = {}
-    bags: list[EmbeddingBagSpec] = []
-    for number, member in enumerate(group.members):
-        symbols.setdefault(member.inputs["weight"], f"tab{len(symbols)}")
-        own = [role for role in member.inputs if role not in member.tables]
-        bags.append(
-            bag_spec(
-                member,
-                input_names=(),
-                sources={role: sources[f"{number}.{role}"] for role in own},
-                weight=weights[f"{number}.weight"],
-            )
-        )
-    return TablesSpec(
-        bags=tuple(bags),
-        symbols=tuple(symbols[member.inputs["weight"]] for member in group.members),
-        input_names=input_names,
-        size_limits=size_limits,
-    )

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.element_dtypes import FLOAT_NAMES, element_name
 from ember_hw.compiler.frontend.operation import Operation
+from ember_hw.compiler.frontend.quantized_ops import table_of
 from ember_hw.compiler.frontend.row_types import RowTypes
+from ember_hw.compiler.quantized_rows import QuantizedTable
 
 #: Symbols of FusedMM's matrices by role.
 FUSEDMM_SYMBOLS = {"queries": "qry", "keys": "key", "dense": "tab"}
@@ -41,7 +43,7 @@ class OperationSpec:
         For each role that the caller provides, where its value comes from.
     weights : mapping of str to (str, (num_embeddings, embedding_dim))
         For each role that the model provides, its name there and its value: float32, of an
-        embedding float16 or bfloat16, too.
+        embedding float16, bfloat16 or a QuantizedTable, too.
     size_limits : tuple of (str, int, int, int or None)
         Input, dimension, smallest and largest size, where it was exported for these alone.
     """
@@ -51,7 +53,7 @@ class OperationSpec:
     facts: Mapping[str, Any]
     input_names: tuple[str, ...]
     sources: Mapping[str, Source]
-    weights: Mapping[str, tuple[str, NDArray[Any]]] = field(repr=False)
+    weights: Mapping[str, tuple[str, NDArray[Any] | QuantizedTable]] = field(repr=False)
     size_limits: tuple[tuple[str, int, int, int | None], ...] = ()
 
     @property
@@ -65,8 +67,11 @@ class OperationSpec:
             return RowTypes(name, name, name)
         if self.kind != "embedding":
             return RowTypes()
-        rows = element_name(self.weights["weight"][1].dtype)
-        return RowTypes(rows, output=self.facts.get("output") or rows)
+        weight, output = self.weights["weight"][1], self.facts.get("output")
+        if isinstance(weight, QuantizedTable):
+            return RowTypes(weight.format.name, output=output or "f32")
+        rows = element_name(weight.dtype)
+        return RowTypes(rows, output=output or rows)
 
     def model(self) -> dict[str, Any]:
         """Return what the host has to know, as JSON values."""
@@ -76,7 +81,7 @@ class OperationSpec:
             "input_names": list(self.input_names),
             "sources": {role: list(source) for role, source in self.sources.items()},
             "weights": {
-                role: {"name": name, "shape": list(weight.shape), "dtype": weight.dtype.name}
+                role: {"name": name, "shape": list(weight.shape), "dtype": _dtype_name(weight)}
                 for role, (name, weight) in self.weights.items()
             },
             "symbols": {symbol: list(read) for symbol, read in self.symbols().items()},
@@ -95,6 +100,9 @@ class OperationSpec:
         for symbol, (role, part, parts) in self.symbols().items():
             if role in self.weights:
                 _, weight = self.weights[role]
+                if isinstance(weight, QuantizedTable):
+                    found[symbol] = weight.rows
+                    continue
                 columns = weight.shape[1] // parts
                 found[symbol] = weight[:, part * columns : (part + 1) * columns]
         return found
@@ -119,6 +127,10 @@ class OperationSpec:
         if self.kind == "block_attention":
             return {"key": ("keys", 0, 1), "val": ("values", 0, 1)}
         return {"tab": ("weight" if self.kind == "embedding" else "dense", 0, 1)}
+
+
+def _dtype_name(weight: NDArray[Any] | QuantizedTable) -> str:
+    return weight.codes if isinstance(weight, QuantizedTable) else weight.dtype.name
 
 
 def score_table(table: int, part: int, parts: int) -> str:
@@ -171,6 +183,10 @@ def make_spec(
         facts=facts,
         input_names=input_names,
         sources={role: source for role, source in sources.items() if role not in same},
-        weights={role: weight for role, weight in weights.items() if role not in same},
+        weights={
+            role: (own, table_of(facts, rows))
+            for role, (own, rows) in weights.items()
+            if role not in same
+        },
         size_limits=size_limits,
     )

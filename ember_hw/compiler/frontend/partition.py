@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from ember_hw.compiler.frontend.bag_specs import bag_spec, tables_spec
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
-from ember_hw.compiler.frontend.import_graph import bag_spec, tables_spec
 from ember_hw.compiler.frontend.operation import Operation
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source, make_spec
 from ember_hw.compiler.frontend.tables import BagGroup, TablesSpec

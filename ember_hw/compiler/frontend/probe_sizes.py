@@ -139,7 +139,7 @@ def is_same(graph: ImportedGraph, other: ImportedGraph) -> bool:
     if isinstance(wanted, int):
         return False
     if wanted in spec.weights:
-        return found.facts["rows"] == len(spec.weights[wanted][1])
+        return found.facts["rows"] == spec.weights[wanted][1].shape[0]
     return found.facts["rows"] in (wanted, other.shapes[spec.sources[wanted].name][0])
 
 

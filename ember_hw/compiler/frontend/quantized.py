@@ -11,11 +11,12 @@ import torch
 
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
+from ember_hw.compiler.frontend.row_types import rows_title
 from ember_hw.compiler.frontend.tables import TablesSpec
 from ember_hw.compiler.quantized_rows import QuantizedTable, format_of, quantize
 from ember_hw.errors import UnsupportedError
 
-__all__ = ["unpacked", "with_table"]
+__all__ = ["check_formats", "unpacked", "with_table"]
 
 
 def unpacked(module: torch.nn.Module) -> tuple[torch.nn.Module, dict[str, QuantizedTable]]:
@@ -61,41 +62,82 @@ def unpacked(module: torch.nn.Module) -> tuple[torch.nn.Module, dict[str, Quanti
 
 def with_table(
     spec: EmbeddingBagSpec | OperationSpec | TablesSpec, name: str, table: Any
-) -> EmbeddingBagSpec:
-    """Return the spec of a bag whose table is quantised.
+) -> EmbeddingBagSpec | OperationSpec | TablesSpec:
+    """Return the spec of a model one of whose tables is quantised.
 
     Parameters
     ----------
     spec : EmbeddingBagSpec, OperationSpec or TablesSpec
-        Of a model.
+        Of a model of embedding bags, or of an embedding.
     name : str
-        Name of its table in the model.
+        Name of the table in the model; all bags that look up in it get the quantised one.
     table : str or QuantizedTable
         int8 or int4, or the table that stands for the model's.
 
     Raises
     ------
     UnsupportedError
-        The model isn't one embedding bag.
+        The model is another one.
     TypeError
         `table` is neither of both, or the model's own table isn't float32.
     ValueError
         There is no table of this name, its shape is another, or it can't be packed.
     """
-    if not isinstance(spec, EmbeddingBagSpec):
-        raise UnsupportedError(
-            f"a model whose table {name!r} is quantised must be one EmbeddingBag, not of kind "
-            f"{spec.kind!r}"
-        )
-    if name != spec.name:
-        raise ValueError(f"name in tables must be {spec.name!r}, the model's table, not {name!r}")
+    if isinstance(spec, OperationSpec):
+        if spec.kind != "embedding":
+            raise UnsupportedError(
+                f"a model whose table {name!r} is quantised must be of embedding bags or an "
+                f"Embedding, not of kind {spec.kind!r}"
+            )
+        own, weight = spec.weights["weight"]
+        _check_name(name, [own])
+        return replace(spec, weights={"weight": (own, _packed(name, table, weight))})
+    if isinstance(spec, EmbeddingBagSpec):
+        _check_name(name, [spec.name])
+        return replace(spec, weight=_packed(name, table, spec.weight))
+    _check_name(name, list(dict.fromkeys(bag.name for bag in spec.bags)))
+    packed = _packed(name, table, next(bag.weight for bag in spec.bags if bag.name == name))
+    bags = [replace(bag, weight=packed) if bag.name == name else bag for bag in spec.bags]
+    return replace(spec, bags=tuple(bags))
+
+
+def check_formats(spec: EmbeddingBagSpec | OperationSpec | TablesSpec) -> None:
+    """Refuse bags of one program whose tables are of several formats.
+
+    Raises
+    ------
+    UnsupportedError
+        Names the first table that is of another format than the first one.
+    """
+    if not isinstance(spec, TablesSpec):
+        return
+    first = spec.bags[0]
+    for bag in spec.bags:
+        if bag.types.rows != first.types.rows:
+            raise UnsupportedError(
+                f"table {bag.name!r} must be of {rows_title(first.types.rows)}, as table "
+                f"{first.name!r} of the same program, not {rows_title(bag.types.rows)}; name all "
+                "tables of the model in tables, with one format"
+            )
+
+
+def _check_name(name: str, names: list[str]) -> None:
+    if name not in names:
+        what = "the model's table" if len(names) == 1 else "a table of the model"
+        legal = " or ".join(repr(own) for own in names)
+        raise ValueError(f"name in tables must be {legal}, {what}, not {name!r}")
+
+
+def _packed(name: str, table: Any, weight: Any) -> QuantizedTable:
+    """Return a table that stands for a weight of the model."""
     if isinstance(table, str):
         format_of(table)
-        table = quantize(spec.weight, table)
+        table = quantize(weight, table)
     if not isinstance(table, QuantizedTable):
         kind = type(table).__name__
         raise TypeError(f"table {name!r} must be 'int8', 'int4' or a QuantizedTable, not {kind}")
-    shape = (spec.num_embeddings, spec.embedding_dim)
-    if table.shape != shape:
-        raise ValueError(f"table {name!r} must be of the model's shape {shape}, not {table.shape}")
-    return replace(spec, weight=table)
+    if table.shape != weight.shape:
+        raise ValueError(
+            f"table {name!r} must be of the model's shape {weight.shape}, not {table.shape}"
+        )
+    return table

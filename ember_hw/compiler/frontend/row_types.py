@@ -9,7 +9,7 @@ import numpy as np
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES, FLOAT_NAMES, element_name
 from ember_hw.compiler.quantized_rows import FORMATS
 
-__all__ = ["RowTypes", "output_name"]
+__all__ = ["RowTypes", "output_name", "rows_title"]
 
 
 class RowTypes(NamedTuple):
@@ -49,9 +49,27 @@ class RowTypes(NamedTuple):
             return num_embeddings, FORMATS[self.rows].row_bytes(embedding_dim)
         return num_embeddings, embedding_dim
 
+    def elements(self, width: int) -> int:
+        """Return the elements of a row whose array is so wide; of an odd D in int4 one more."""
+        return FORMATS[self.rows].elements(width) if self.is_quantized else width
+
     def output_dtype(self) -> np.dtype[Any]:
         """Return the dtype of the rows that come back."""
         return ELEMENT_DTYPES[self.output]
+
+
+def rows_title(rows: str) -> str:
+    """Return how messages call the rows of a table, by their name in the IR.
+
+    Examples
+    --------
+    >>> rows_title("f16"), rows_title("q8f32")
+    ('float16', 'int8 with scales of float32')
+    """
+    if rows in FORMATS:
+        form = FORMATS[rows]
+        return f"int{form.bits} with scales of {form.scale.name}"
+    return str(ELEMENT_DTYPES[rows].name)
 
 
 def output_name(dtype: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.backend.row_length import longest_rows
 from ember_hw.compiler.element_dtypes import ELEMENT_DTYPES
+from ember_hw.compiler.frontend.checked_table import checked_table
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
+from ember_hw.compiler.frontend.emit_tables import elements_of_line
 from ember_hw.compiler.frontend.operation import Operation, refuse
-from ember_hw.compiler.frontend.row_types import RowTypes
+from ember_hw.compiler.frontend.row_types import RowTypes, rows_title
 from ember_hw.compiler.frontend.torch_graph import describe
 from ember_hw.compiler.program import JsonValue
-from ember_hw.config import LINE_BYTES, AcceleratorConfig
+from ember_hw.compiler.quantized_rows import format_of
+from ember_hw.config import AcceleratorConfig
 
-__all__ = ["MERGED_LEVELS", "BagGroup", "TablesSpec", "check_group", "group_bags"]
+__all__ = ["MERGED_LEVELS", "BagGroup", "TablesSpec", "check_group", "difference", "group_bags"]
 
 #: Opt levels that can run many tables as one program: rows are read whole.
 MERGED_LEVELS = (2, 3)
@@ -125,11 +128,7 @@ def group_bags(
     for operation in operations:
         key: object = operation
         if operation.kind == "embedding_bag":
-            facts = operation.facts
-            weighted = "per_sample_weights" in operation.inputs
-            table = operation.inputs["weight"].meta["val"].dtype
-            depth = depths[operation.output]
-            key = (facts["mode"], facts["index_dtype"], weighted, table, depth)
+            key = _kind(operation), depths[operation.output]
         groups.setdefault(key, []).append(operation)
     wanted = {node: place for place, node in enumerate(results)}
     return [
@@ -138,6 +137,61 @@ def group_bags(
         else members[0]
         for members in groups.values()
     ]
+
+
+class _BagKind(NamedTuple):
+    """What bags of one program have in common."""
+
+    mode: str
+    index_dtype: str
+    weighted: bool
+    rows: str
+    output: str
+
+
+def _kind(bag: Operation) -> _BagKind:
+    facts = bag.facts
+    rows = str(bag.inputs["weight"].meta["val"].dtype).removeprefix("torch.")
+    if "packing" in facts:
+        _, codes, scale_dtype = facts["packing"]
+        rows = rows_title(format_of(codes, scale_dtype).name)
+    return _BagKind(
+        facts["mode"],
+        facts["index_dtype"],
+        "per_sample_weights" in bag.inputs,
+        rows,
+        facts.get("output") or rows,
+    )
+
+
+def difference(first: Operation | BagGroup, other: Operation | BagGroup) -> str | None:
+    """Say why two bags can't be in one program; None where their kinds don't tell.
+
+    Parameters
+    ----------
+    first, other : Operation or BagGroup
+        Of `group_bags`.
+    """
+    bag, its = (o.members[0] if isinstance(o, BagGroup) else o for o in (first, other))
+    if bag.kind != "embedding_bag" or its.kind != "embedding_bag":
+        return None
+    wanted, found = _kind(bag), _kind(its)
+    names = [o.inputs["weight"].name for o in (bag, its)]
+    titles = {
+        "mode": "mode",
+        "index_dtype": "dtype of indices",
+        "weighted": "use of per_sample_weights",
+        "rows": "dtype of table",
+        "output": "output dtype",
+    }
+    for field, title in titles.items():
+        if getattr(wanted, field) != getattr(found, field):
+            return (
+                f"{title} of the bag in table {names[1]!r} must be {getattr(wanted, field)}, as of "
+                f"that in table {names[0]!r}, to run in the same program, not "
+                f"{getattr(found, field)}, in {describe(other.node)}"
+            )
+    return None
 
 
 def _depths(operations: Sequence[Operation]) -> dict[Node, int]:
@@ -172,6 +226,9 @@ def check_group(group: BagGroup, opt_level: int, config: AcceleratorConfig) -> N
         table = member.inputs["weight"]
         longest = longest_rows(config, table.meta["val"].element_size())[opt_level]
         columns = int(table.meta["val"].shape[1])
+        if "packing" in member.facts:
+            columns, codes, scale_dtype = member.facts["packing"]
+            longest = format_of(codes, scale_dtype).elements(longest)
         if not 1 <= columns <= longest:
             refuse(
                 member.node,
@@ -255,33 +312,26 @@ class TablesSpec:
         """
         random = np.random.default_rng(seed)
         types = self.types
-        element = ELEMENT_DTYPES[types.rows]
-        size = element.itemsize
-        unit = LINE_BYTES // size
-        places: list[int] = []
-        parts: list[NDArray[Any]] = []
-        tables: list[NDArray[Any]] = []
-        for rows, columns in _CHECKED_SHAPES:
-            places.append(sum(part.size for part in parts) * size // LINE_BYTES)
-            padded = np.full((rows, -(-columns // unit) * unit), np.nan, element)
-            padded[:, :columns] = random.standard_normal((rows, columns)).astype(element)
-            tables.append(padded[:, :columns])
-            parts.append(padded.reshape(-1))
+        checked = [
+            checked_table(types.rows, random.standard_normal(shape)) for shape in _CHECKED_SHAPES
+        ]
+        units = [table.memory.size // elements_of_line(types.rows) for table in checked]
+        places = np.cumsum([0, *units[:-1]])
         offsets = np.cumsum([0, *_CHECKED_LENGTHS])
         numbers = np.repeat(np.arange(len(_CHECKED_LENGTHS)), _CHECKED_LENGTHS) // _CHECKED_BAGS
         indices = np.array([random.integers(0, _CHECKED_SHAPES[number][0]) for number in numbers])
         weights = random.standard_normal(indices.size).astype(ELEMENT_DTYPES[types.weights])
         factors = weights.astype(np.float32)
         start = -np.inf if self.mode == "max" else 0.0
-        widest = max(columns for _, columns in _CHECKED_SHAPES)
+        widest = max(table.numbers.shape[1] for table in checked)
         out = np.full((len(_CHECKED_LENGTHS), widest), start, np.float32)
         expected = out.copy()
         written = np.zeros(out.shape, np.bool_)
         for bag, length in enumerate(_CHECKED_LENGTHS):
-            table = tables[bag // _CHECKED_BAGS]
+            table = checked[bag // _CHECKED_BAGS].numbers
             pooled = np.full(table.shape[1], start if length else 0.0, np.float32)
             for j in range(offsets[bag], offsets[bag + 1]):
-                row = table[indices[j]].astype(np.float32)
+                row = table[indices[j]]
                 row = factors[j] * row if self.is_weighted else row
                 pooled = np.maximum(pooled, row) if self.mode == "max" else pooled + row
             if self.mode == "mean":
@@ -289,14 +339,14 @@ class TablesSpec:
             expected[bag, : pooled.size] = pooled
             written[bag, : pooled.size] = True
         arguments: dict[str, Any] = {
-            "place": np.array(places),
+            "place": places,
             "rows": np.array([rows for rows, _ in _CHECKED_SHAPES]),
-            "length": np.array([size * columns for _, columns in _CHECKED_SHAPES]),
-            "pitch": np.array([table.strides[0] for table in tables]),
+            "length": np.array([table.length_bytes for table in checked]),
+            "pitch": np.array([table.pitch_bytes for table in checked]),
             "off": offsets,
             "idx": indices.astype(self.index_dtype),
             **({"psw": weights} if self.is_weighted else {}),
-            "flat": np.concatenate(parts),
+            "flat": np.concatenate([table.memory for table in checked]),
             types.accumulator: out,
         }
         reference = {types.accumulator: expected}

@@ -20,7 +20,7 @@ from ember_hw.compiler.frontend.emit_operation import emit_scf
 from ember_hw.compiler.frontend.import_graph import ImportedGraph, import_graph
 from ember_hw.compiler.frontend.operation_spec import OperationSpec
 from ember_hw.compiler.frontend.probe_sizes import is_same, probes
-from ember_hw.compiler.frontend.quantized import unpacked, with_table
+from ember_hw.compiler.frontend.quantized import check_formats, unpacked, with_table
 from ember_hw.compiler.frontend.sparse_inputs import (
     check_constants,
     has_sparse,
@@ -115,6 +115,7 @@ def import_module(
         )
     for name, table in (tables or {}).items():
         spec = with_table(spec, name, table)
+    check_formats(spec)
     if output is not None:
         spec = _with_output(spec, output)
     return FrontendResult(module=emit_scf(spec), spec=spec)

@@ -25,6 +25,7 @@ from ember_hw.compiler.dialects.au_program import (
     Stream,
     read_program,
 )
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.stream_types import row_type
 from ember_hw.compiler.interpreters.access import row_entries, row_view
 from ember_hw.compiler.interpreters.dlc import DlcMachine, receive_exactly, row_as_vector
@@ -44,6 +45,7 @@ from ember_hw.compiler.interpreters.values import (
     from_array,
     is_integer,
 )
+from ember_hw.compiler.quantized_rows import RowFormat
 from ember_hw.errors import CheckError
 
 __all__ = ["run_au"]
@@ -224,13 +226,16 @@ class _AuProgram:
         offset = 0 if row.offset is None else _read(row.offset, values)
         memory, name = self._memories[row.base], f"au.row r{row.number}"
         index, pitch = _read(row.index, values), _read(row.pitch, values)
+        form = row.element_type.format if isinstance(row.element_type, QuantizedType) else None
         if row.in_bytes:
-            pitch, length = (_elements(memory, count, name) for count in (pitch, length))
+            codes = form.elements(length) if form else _elements(memory, length, name)
+            pitch, length = _elements(memory, pitch, name, form), codes
         rows = None if row.rows is None else _read(row.rows, values)
         if rows is not None and not 0 <= index < rows:
             raise IndexError(f"{name}: index must be from 0 to {rows - 1}, not {index}")
         if row.table is not None:
-            offset += _elements(memory, TABLE_UNIT_BYTES * _read(row.table, values), name)
+            place = TABLE_UNIT_BYTES * _read(row.table, values)
+            offset += _elements(memory, place, name, form)
         return row_view(memory, _position(memory, index * pitch + offset), length, name)
 
     def _push(self, unit: int, event: Event, values: dict[Slot, Any], width: int) -> Iterator[Push]:
@@ -271,8 +276,10 @@ def _memory(symbol: str, type_: MemRefType[Attribute], value: Any) -> Array:
     return array
 
 
-def _elements(memory: Array, count_bytes: int, name: str) -> int:
-    """Return bytes as a number of elements."""
+def _elements(memory: Array, count_bytes: int, name: str, form: RowFormat | None = None) -> int:
+    """Return bytes as a number of elements, of quantised rows as if all of them were codes."""
+    if form is not None:
+        return count_bytes * form.codes_per_byte
     if count_bytes % memory.itemsize:
         raise CheckError(
             f"{name}: bytes must be a multiple of {memory.itemsize}, an element, not {count_bytes}"

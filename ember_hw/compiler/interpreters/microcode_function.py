@@ -112,7 +112,8 @@ def place_arrays(assembly: Assembly, environment: Mapping[str, Any]) -> Placed:
             continue
         form = record_format(assembly, symbol)
         if form is not None:
-            array = form.from_records(array)
+            is_row = array.ndim > 1  # of a vector each byte has its codes, those of scales too
+            array = form.from_records(array) if is_row else form.packed(array["code"])
         content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         elements = array.size
         if array.ndim > 1:

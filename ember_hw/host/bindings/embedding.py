@@ -15,7 +15,7 @@ from ember_hw.compiler.program import Program
 from ember_hw.host.arrays import IndexArray, check_count, check_rows, integer_array
 from ember_hw.host.bindings.operation import Call, check
 from ember_hw.host.bindings.request import Output, Request
-from ember_hw.host.bindings.row_types import types_of
+from ember_hw.host.bindings.row_types import numbers_of, types_of
 
 __all__ = ["check", "reference", "request"]
 
@@ -24,8 +24,16 @@ def _indices(call: Call) -> IndexArray:
     name = call.name("weight")
     indices = integer_array(call.name("indices"), call.value("indices"), name)
     check_count(call.name("indices"), indices.size, name)
-    check_rows(call.name("indices"), indices, len(call.matrix("weight")), name)
+    rows, _ = _shape(call)
+    check_rows(call.name("indices"), indices, rows, name)
     return indices
+
+
+def _shape(call: Call) -> tuple[int, int]:
+    """Return rows and columns of the table."""
+    weights: Any = call.program.model["weights"]
+    rows, columns = weights["weight"]["shape"]
+    return rows, columns
 
 
 def request(program: Program, inputs: Any) -> Request:
@@ -44,7 +52,7 @@ def request(program: Program, inputs: Any) -> Request:
     """
     call = Call(program, inputs)
     indices = _indices(call)
-    columns = call.matrix("weight").shape[1]
+    _, columns = _shape(call)
 
     def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
         return call.result(outputs["out"].reshape(*indices.shape, columns))
@@ -63,7 +71,8 @@ def request(program: Program, inputs: Any) -> Request:
 def reference(program: Program, inputs: Any) -> Any:
     """Return the rows."""
     call = Call(program, inputs)
-    rows = call.matrix("weight")[_indices(call)]
+    _, columns = _shape(call)
+    rows = numbers_of(program, "tab", columns)[_indices(call)]
     dtype = types_of(program).output_dtype()
     # By way of float32, which is exact for what is narrower: rounded once.
     return rows if rows.dtype == dtype else rows.astype(np.float32).astype(dtype)

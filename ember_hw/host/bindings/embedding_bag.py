@@ -142,4 +142,6 @@ def reference(program: Program, inputs: Any) -> NDArray[Any]:
     """Return the pooled rows, pooled in NumPy in the program's order."""
     mode = str(program.model.get("mode", "sum"))
     lookup = lookup_request(program, inputs)
-    return exact(numbers_of(program, TABLE), lookup, mode, types_of(program).output_dtype())
+    columns: Any = program.model["embedding_dim"]
+    numbers = numbers_of(program, TABLE, columns)
+    return exact(numbers, lookup, mode, types_of(program).output_dtype())

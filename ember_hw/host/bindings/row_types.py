@@ -50,13 +50,12 @@ def check_table(program: Program, symbol: str, rows: int, columns: int) -> None:
         )
 
 
-def numbers_of(program: Program, symbol: str) -> NDArray[Any]:
-    """Return a table as numbers: of a quantised one those that it stands for."""
+def numbers_of(program: Program, symbol: str, columns: int) -> NDArray[Any]:
+    """Return a table as numbers: of a quantised one, of so many columns, what it stands for."""
     table, types = program.tables[symbol], types_of(program)
     if not types.is_quantized:
         return table
     form = FORMATS[types.rows]
-    columns: Any = program.model["embedding_dim"]
     codes, scale = f"int{form.bits}", str(form.scale.name)
     return dequantize(QuantizedTable(table, columns, codes, scale))
 

@@ -23,7 +23,13 @@ from ember_hw.host.bindings.inputs import (
     named_inputs,
 )
 from ember_hw.host.bindings.request import Request
-from ember_hw.host.bindings.row_types import as_given, check_table, pooled_outputs, types_of
+from ember_hw.host.bindings.row_types import (
+    as_given,
+    check_table,
+    numbers_of,
+    pooled_outputs,
+    types_of,
+)
 from ember_hw.host.memory_layout import Region
 from ember_hw.host.reference import exact
 from ember_hw.host.request import LookupRequest, normalise_request
@@ -114,7 +120,8 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     check_count("indices", sum(counts), name)
     check_count("bags", most * len(bags), name)
     types = types_of(program)
-    size = ELEMENT_DTYPES[types.rows].itemsize
+    size = types.table_dtype().itemsize
+    shapes = [types.table_shape(bag["num_embeddings"], bag["embedding_dim"]) for bag in bags]
     firsts = np.cumsum([0, *counts])
     pointers = np.empty((len(bags), most), np.int64)
     for number, (lookup, first) in enumerate(zip(lookups, firsts, strict=False)):
@@ -122,7 +129,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
         pointers[number, lookup.num_bags :] = firsts[number + 1]
     arrays: dict[str, NDArray[Any]] = {
         "rows": np.array([bag["num_embeddings"] for bag in bags], np.int64),
-        "length": np.array([size * bag["embedding_dim"] for bag in bags], np.int64),
+        "length": np.array([size * columns for _, columns in shapes], np.int64),
         "off": np.append(pointers.reshape(-1), firsts[-1]),
         "idx": np.concatenate(
             [lookup.indices[:count] for lookup, count in zip(lookups, counts, strict=True)]
@@ -156,7 +163,7 @@ def bind(program: Program, lookups: Sequence[LookupRequest], *, as_torch: bool =
     rows: dict[str, list[NDArray[Any]]] = {}
     for bag, lookup in zip(bags, lookups, strict=True):
         rows.setdefault(bag["table"], []).append(lookup.indices)
-    widest = max(bag["embedding_dim"] for bag in bags)
+    widest = max(types.elements(columns) for _, columns in shapes)
     start = -np.inf if program.model["mode"] == "max" else 0.0
     return Request(
         arrays=arrays,
@@ -175,7 +182,8 @@ def reference(program: Program, inputs: Any) -> tuple[NDArray[Any], ...]:
     pairs = zip(_bags(program), lookup_requests(program, inputs), strict=True)
     dtype = types_of(program).output_dtype()
     return tuple(
-        exact(program.tables[bag["table"]], lookup, bag["mode"], dtype) for bag, lookup in pairs
+        exact(numbers_of(program, bag["table"], bag["embedding_dim"]), lookup, bag["mode"], dtype)
+        for bag, lookup in pairs
     )
 
 

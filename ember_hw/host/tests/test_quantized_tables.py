@@ -221,15 +221,6 @@ def test_longer_rows_than_the_unit_s_are_refused(codes: str, most: int) -> None:
     )
 
 
-class Pair(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = torch.nn.Embedding(3, 4)
-
-    def forward(self, indices: torch.Tensor) -> torch.Tensor:
-        return self.a(indices)
-
-
 @pytest.mark.parametrize(
     ("tables", "error", "message"),
     [
@@ -259,12 +250,18 @@ def test_other_tables_are_refused(
         compile(module, (torch.tensor([1]), torch.tensor([0])), tables=tables)
 
 
-def test_a_bag_alone_has_a_quantised_table() -> None:
+class Aggregation(torch.nn.Module):
+    def forward(self, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(x.shape).index_add(0, target, x[source])
+
+
+def test_a_table_of_another_kind_of_model_is_not_quantised() -> None:
+    edges = torch.tensor([1, 2]), torch.tensor([0, 1])
     with pytest.raises(UnsupportedError) as error:
-        compile(Pair(), (torch.tensor([1]),), tables={"a.weight": "int8"})
+        compile(Aggregation(), (torch.ones(3, 4), *edges), tables={"x": "int8"})
     assert str(error.value) == (
-        "a model whose table 'a.weight' is quantised must be one EmbeddingBag, "
-        "not of kind 'embedding'"
+        "a model whose table 'x' is quantised must be of embedding bags or an Embedding, "
+        "not of kind 'aggregation'"
     )
 
 
