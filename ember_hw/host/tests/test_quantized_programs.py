@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -139,7 +140,7 @@ def test_a_longer_row_among_many_is_refused_by_its_name(codes: str, most: int) -
     *others, last = spec.bags
     columns = most + 2
     long = quantize(np.zeros((1, columns), np.float32), codes, "float32")
-    changed = EmbeddingBagSpec(**{**vars(last), "weight": long, "embedding_dim": columns})
+    changed = replace(last, weight=long, embedding_dim=columns)
     spec = TablesSpec((*others, changed), spec.symbols, spec.input_names)
     with pytest.raises(UnsupportedError) as error:
         build(emit_scf(spec), spec, opt_level=3, config=CONFIG)
