@@ -16,6 +16,13 @@ from ember_hw.boards.links.frame import (
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa import ISA_VERSION
 
+#: How far a board can be proved.
+PROOFS = {
+    "simulated": "a simulation in Verilator, no board",
+    "built": "built with its timing met, and simulated in Verilator; never run on a board",
+    "run": "run on a board",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoardDescription:
@@ -38,7 +45,12 @@ class BoardDescription:
     isa_version : int
         Version of the microcode.
     proof : str
-        How far this board was proved: "simulated", "built", "run".
+        How far this board was proved: a key of `PROOFS`.
+
+    Raises
+    ------
+    ValueError
+        `proof` is none of them.
     """
 
     board: str
@@ -50,6 +62,11 @@ class BoardDescription:
     memory: str
     isa_version: int = ISA_VERSION
     proof: str = "built"
+
+    def __post_init__(self) -> None:
+        """Check that the proof is known."""
+        if self.proof not in PROOFS:
+            raise ValueError(f"proof must be one of {', '.join(PROOFS)}, not {self.proof!r}")
 
     def to_bytes(self) -> bytes:
         """Return head and JSON, as the gateware holds them.

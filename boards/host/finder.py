@@ -8,7 +8,7 @@ from typing import Any
 
 from serial.tools import list_ports
 
-from ember_hw.boards.description import BoardDescription
+from ember_hw.boards.description import PROOFS, BoardDescription
 from ember_hw.boards.host.board import Board
 from ember_hw.boards.host.channel import SerialChannel
 from ember_hw.boards.host.client import LinkClient
@@ -82,6 +82,7 @@ class FoundBoard:
                 "memory": board.memory,
                 "memory_bytes": board.memory_bytes,
                 "proof": board.proof,
+                "proof_text": PROOFS[board.proof],
             }
         return facts
 

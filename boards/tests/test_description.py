@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_a_description_comes_back() -> None:
     head, text = content[:DESCRIPTION_HEAD_BYTES], content[DESCRIPTION_HEAD_BYTES:]
     assert head.startswith(MAGIC)
     fields = unpack(DESCRIPTION_HEAD, head)
-    assert (fields["version"], fields["beat_bytes"], fields["length"]) == (1, 16, len(text))
+    assert (fields["version"], fields["beat_bytes"], fields["length"]) == (2, 16, len(text))
     assert fields["description_crc"] == zlib.crc32(text)
     assert BoardDescription.from_json(text, fields["gateware_id"]) == BOARD
 
@@ -35,6 +36,11 @@ def test_what_a_later_version_says_besides_is_left_out() -> None:
     values = json.loads(BOARD.to_bytes()[DESCRIPTION_HEAD_BYTES:]) | {"colour": "green"}
     found = BoardDescription.from_json(json.dumps(values).encode(), BOARD.gateware_id)
     assert found == BOARD
+
+
+def test_proof_is_one_that_is_known() -> None:
+    with pytest.raises(ValueError, match=r"^proof must be one of simulated, built, run, not 'ok'$"):
+        replace(BOARD, proof="ok")
 
 
 def test_what_is_missing_is_told() -> None:

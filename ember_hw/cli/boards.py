@@ -51,6 +51,10 @@ def devices(simulated: Simulated = False, as_json: Json = False) -> None:
         for one in facts:
             table.add_row(*(str(one.get(name, "-")) for name in _COLUMNS))
         results.print(table)
+        for proof, text in {
+            one["proof"]: one["proof_text"] for one in facts if "proof" in one
+        }.items():
+            typer.echo(f"{proof}: {text}")
 
 
 @app.command(

@@ -57,6 +57,7 @@ def test_what_is_found_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         "memory": "block RAM",
         "memory_bytes": 1 << 16,
         "proof": "simulated",
+        "proof_text": "a simulation in Verilator, no board",
     }
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from ember_hw.boards.host import finder
+from ember_hw.boards.host.finder import Candidate, FoundBoard
+from ember_hw.boards.host.tests.fakes import DESCRIPTION
 
 
 def test_no_board_is_no_error(ember_hw, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +27,22 @@ def test_selftest_without_a_board_is_an_error(
     monkeypatch.setattr(finder.list_ports, "comports", list)
     assert ember_hw("selftest") == 1
     assert "a board of any name must be connected, and isn't" in capsys.readouterr().err
+
+
+def test_how_far_a_board_was_proved_is_told(
+    ember_hw, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = replace(DESCRIPTION, board="ulx3s", proof="built")
+    found = [
+        FoundBoard(Candidate("/dev/ttyUSB0", "D1"), board, "idle"),
+        FoundBoard(Candidate("/dev/ttyUSB1", "D2"), None, "silent"),
+    ]
+    monkeypatch.setattr(finder, "find_boards", lambda: iter(found))
+    assert ember_hw("devices") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == (
+        "built: built with its timing met, and simulated in Verilator; never run on a board"
+    )
 
 
 @pytest.mark.verilator
