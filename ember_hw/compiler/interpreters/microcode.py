@@ -46,6 +46,82 @@ CHUNK_ROW_BYTES = 1 << 25
 NO_LINES: Mapping[tuple[int, int], NDArray[np.uint8]] = {}
 
 
+class Machine:
+    """A bound program on memory, ready to run: what is the same in all runs is worked out once.
+
+    Parameters
+    ----------
+    microcode : Microcode
+        What `Program.bind` returned.
+    regions : sequence of (int, uint8 array)
+        Memory: base address and bytes of each region. What they hold is read in each run.
+    chunk_tokens : int
+        Tokens of one level worked on at a time.
+    chunk_row_bytes : int
+        Bytes of rows in a chunk, unless one token alone has more.
+    is_checked : bool
+        Whether `check_microcode` has seen the program, as it has what `Nest.bind` returned.
+
+    Raises
+    ------
+    DeviceError
+        The access unit would refuse the microcode with a fault.
+    ProgramError
+        The microcode breaks a rule of `check_microcode`.
+    """
+
+    def __init__(
+        self,
+        microcode: Microcode,
+        regions: Sequence[tuple[int, NDArray[np.uint8]]],
+        *,
+        chunk_tokens: int = CHUNK_TOKENS,
+        chunk_row_bytes: int = CHUNK_ROW_BYTES,
+        is_checked: bool = False,
+    ) -> None:
+        config = microcode.config
+        if microcode.get("header", "version") != ISA_VERSION:
+            raise fault_error(FaultCode.BAD_VERSION, NO_UNIT)
+        plans = plan_of(microcode)
+        is_chain = [plan.level for plan in plans] == [*range(len(plans))]
+        if not plans or not is_chain or not all(plan.record["step"] for plan in plans):
+            raise fault_error(FaultCode.ILLEGAL_MICROCODE, NO_UNIT)
+        if not is_checked:
+            check_microcode(microcode)
+        memory = Memory(regions, bus_bytes=config.bus_bytes)
+        self._exports = config.exports
+        self._units = [Unit(plan, config, memory, chunk_tokens) for plan in plans]
+        self._issue = Issue(microcode, memory, chunk_row_bytes)
+        self._latest: tuple[list[Sequence[int]], Tokens] | None = None
+
+    def run(
+        self,
+        requests: Sequence[Sequence[int]] = ((),),
+        lines: Mapping[tuple[int, int], NDArray[np.uint8]] = NO_LINES,
+    ) -> Iterator[Chunk]:
+        """Run the program; a run ends before the next one begins. See `execute`."""
+        for (unit, stream), content in lines.items():
+            if content.dtype != np.uint8 or content.ndim != 2 or content.shape[1] != LINE_BYTES:
+                raise ValueError(
+                    f"lines of unit {unit}, stream {stream} must be uint8 of shape "
+                    f"(N, {LINE_BYTES}), not {content.dtype} of shape {content.shape}"
+                )
+        tokens: Iterator[Tokens] = iter([self._start(requests)])
+        for unit in self._units:
+            tokens = unit.run(tokens, lines)
+        return self._issue.run(tokens)
+
+    def _start(self, requests: Sequence[Sequence[int]]) -> Tokens:
+        """Return a token for each request; for the same requests those of the run before."""
+        given = [*requests]
+        if self._latest is None or self._latest[0] != given:
+            count = len(given)
+            inherited = _arguments(given, self._exports)
+            start = Tokens(np.zeros(count, np.uint32), np.ones(count, np.bool_), inherited)
+            self._latest = given, start
+        return self._latest[1]
+
+
 def execute(
     microcode: Microcode,
     regions: Sequence[tuple[int, NDArray[np.uint8]]],
@@ -92,30 +168,14 @@ def execute(
         A request has more arguments than the config has, or one that is not 32 bits wide; or an
         array of lines has another shape.
     """
-    config = microcode.config
-    inherited = _arguments(requests, config.exports)
-    for (unit, stream), content in lines.items():
-        if content.dtype != np.uint8 or content.ndim != 2 or content.shape[1] != LINE_BYTES:
-            raise ValueError(
-                f"lines of unit {unit}, stream {stream} must be uint8 of shape (N, {LINE_BYTES}), "
-                f"not {content.dtype} of shape {content.shape}"
-            )
-    if microcode.get("header", "version") != ISA_VERSION:
-        raise fault_error(FaultCode.BAD_VERSION, NO_UNIT)
-    plans = plan_of(microcode)
-    is_chain = [plan.level for plan in plans] == [*range(len(plans))]
-    if not plans or not is_chain or not all(plan.record["step"] for plan in plans):
-        raise fault_error(FaultCode.ILLEGAL_MICROCODE, NO_UNIT)
-    if not is_checked:
-        check_microcode(microcode)
-
-    memory = Memory(regions, bus_bytes=config.bus_bytes)
-    count = len(requests)
-    start = Tokens(np.zeros(count, np.uint32), np.ones(count, np.bool_), inherited)
-    tokens: Iterator[Tokens] = iter([start])
-    for plan in plans:
-        tokens = Unit(plan, config, memory, lines, chunk_tokens).run(tokens)
-    return Issue(microcode, memory, chunk_row_bytes).run(tokens)
+    machine = Machine(
+        microcode,
+        regions,
+        chunk_tokens=chunk_tokens,
+        chunk_row_bytes=chunk_row_bytes,
+        is_checked=is_checked,
+    )
+    return machine.run(requests, lines)
 
 
 def _arguments(requests: Sequence[Sequence[int]], exports: int) -> list[NDArray[np.int32]]:

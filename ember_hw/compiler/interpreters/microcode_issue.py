@@ -44,12 +44,103 @@ class Chunk:
 
 @dataclass
 class _Rows:
-    """Rows in order: the token of each, its address and its bytes; `length` if all have as many."""
+    """Rows in order, wherever they lie: the token of each, its address and its bytes."""
 
     tokens: NDArray[np.intp]
     addresses: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    length: int | None = None
+    memory: Memory
+
+    def anywhere(self) -> _Rows:
+        """Return the same rows."""
+        return self
+
+    def first(self, count: int) -> _Rows:
+        """Return the first rows."""
+        return _Rows(self.tokens[:count], self.addresses[:count], self.sizes[:count], self.memory)
+
+    def beats(self) -> NDArray[np.int64]:
+        """Return the beats of each row."""
+        return -(-self.sizes // self.memory.bus_bytes)
+
+    def total_beats(self) -> int:
+        """Return the beats of all rows."""
+        return int(np.add.reduce(self.beats()))
+
+    def read(self, part: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.uint8]]:
+        """Return the beats of some rows, whether each is a row's last, and its valid bytes."""
+        bus_bytes, sizes = self.memory.bus_bytes, self.sizes[part]
+        beats = -(-sizes // bus_bytes)
+        ends = beats.cumsum()
+        total = int(ends[-1]) if len(ends) else 0
+        row = np.arange(len(beats)).repeat(beats)
+        skipped = (np.arange(total) - (ends - beats)[row]) * bus_bytes
+        keep = np.minimum(sizes[row] - skipped, bus_bytes)
+        last = np.zeros(total, np.bool_)
+        last[ends - 1] = True
+        content = self.memory.load_beats(self.addresses[part][row] + skipped, keep)
+        return content, last, keep.astype(np.uint8)
+
+
+class _Table:
+    """Where rows of one length lie, one behind the other; all of them can be read.
+
+    Parameters
+    ----------
+    content : uint8 (rows, beats, bus_bytes)
+        Their beats in memory.
+    base, pitch, length : int
+        Address of the first one, distance of two, and bytes.
+    """
+
+    def __init__(self, content: NDArray[np.uint8], base: int, pitch: int, length: int) -> None:
+        self.content, self.base, self.pitch, self.length = content, base, pitch, length
+        _, self.beats, self.bus_bytes = content.shape
+        self.past = length % self.bus_bytes
+        self.last = np.zeros(self.beats, np.bool_)
+        self.last[-1] = True
+        self.keep = np.full(self.beats, self.bus_bytes, np.uint8)
+        self.keep[-1] = self.past or self.bus_bytes
+
+
+@dataclass
+class _TableRows:
+    """Rows of a table in order: the token of each and its number."""
+
+    tokens: NDArray[np.intp]
+    numbers: NDArray[np.uint32]
+    table: _Table
+    memory: Memory
+
+    def anywhere(self) -> _Rows:
+        """Return the same rows by their addresses."""
+        addresses = self.numbers * np.int64(self.table.pitch) + self.table.base
+        sizes = np.full(len(self.tokens), self.table.length, np.int64)
+        return _Rows(self.tokens, addresses, sizes, self.memory)
+
+    def first(self, count: int) -> _TableRows:
+        """Return the first rows."""
+        return _TableRows(self.tokens[:count], self.numbers[:count], self.table, self.memory)
+
+    def beats(self) -> NDArray[np.int64]:
+        """Return the beats of each row."""
+        return np.full(len(self.tokens), self.table.beats, np.int64)
+
+    def total_beats(self) -> int:
+        """Return the beats of all rows."""
+        return len(self.tokens) * self.table.beats
+
+    def read(self, part: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.uint8]]:
+        """Return the beats of some rows, whether each is a row's last, and its valid bytes."""
+        table = self.table
+        content = table.content[self.numbers[part]]
+        if table.past:
+            content[:, -1, table.past :] = 0
+        last = np.empty(content.shape[:2], np.bool_)
+        last[:] = table.last
+        keep = np.empty(last.shape, np.uint8)
+        keep[:] = table.keep
+        return content.reshape(-1, table.bus_bytes), last.reshape(-1), keep.reshape(-1)
 
 
 class Issue:
@@ -62,12 +153,17 @@ class Issue:
         self.address_width_bits = config.address_width_bits
         self.root_end = np.uint32(1 << event_bit(Event.END, 0, config))
         self.events = np.uint32(microcode.get("issue", "events"))
-        self.told = self.events | self.root_end
+        self.told = np.array([self.events | self.root_end])
         self.scalars = config.bundle_scalars
         self.entries = [
             entry for entry in range(config.row_entries) if microcode.get(f"row{entry}", "events")
         ]
-        self.rows_in_reach = {entry: self._rows_in_reach(entry) for entry in self.entries}
+        # As arrays: NumPy takes longer for a scalar.
+        self.masks = {
+            entry: np.array([microcode.get(f"row{entry}", "events")], np.uint32)
+            for entry in self.entries
+        }
+        self.tables = {entry: self._table(entry) for entry in self.entries}
 
     def run(self, batches: Iterator[Tokens]) -> Iterator[Chunk]:
         """Turn leaf tokens into chunks."""
@@ -75,14 +171,13 @@ class Issue:
             first_fault = FirstFault(len(tokens.events))
             rows = self._rows(tokens, first_fault)
             count = first_fault.token
-            beats = -(-rows.sizes // self.bus_bytes)
-            if count and np.add.reduce(beats) <= self.chunk_beats:
-                yield self._chunk(tokens, slice(0, count), rows, slice(None), beats)
+            if count and rows.total_beats() <= self.chunk_beats:
+                yield self._chunk(tokens, slice(0, count), rows, slice(None))
                 if first_fault.error is not None:
                     raise first_fault.error
                 continue
             # Beats of all rows before each row, and where the rows of a piece begin.
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(beats)])
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows.beats())])
             start = 0
             while start < count:
                 first_row = int(np.searchsorted(rows.tokens, start))
@@ -92,85 +187,50 @@ class Issue:
                 stop = min(max(stop, start + 1), count)
                 last_row = int(np.searchsorted(rows.tokens, stop))
                 part = slice(first_row, last_row)
-                yield self._chunk(tokens, slice(start, stop), rows, part, beats[part])
+                yield self._chunk(tokens, slice(start, stop), rows, part)
                 start = stop
             if first_fault.error is not None:
                 raise first_fault.error
 
     def _chunk(
-        self,
-        tokens: Tokens,
-        selected: slice,
-        rows: _Rows,
-        part: slice,
-        beats: NDArray[np.int64],
+        self, tokens: Tokens, selected: slice, rows: _Rows | _TableRows, part: slice
     ) -> Chunk:
         events = tokens.events[selected] & self.told
         told = events.nonzero()[0]
         scalars = np.empty((len(told), self.scalars), np.int32)
         for number in range(self.scalars):
             scalars[:, number] = tokens.values[number][selected][told]
-        addresses, keep, last = self._beats(rows, part, beats)
-        return Chunk(
-            events=events[told],
-            scalars=scalars.view(np.uint32),
-            row_beats=self.memory.load_beats(addresses, keep),
-            row_last=last,
-            row_keep=keep.astype(np.uint8),
-        )
+        return Chunk(events[told], scalars.view(np.uint32), *rows.read(part))
 
-    def _beats(
-        self, rows: _Rows, part: slice, beats: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return of each beat its address, its valid bytes, and whether it is its row's last."""
-        addresses, bus_bytes = rows.addresses[part], self.bus_bytes
-        if rows.length is not None:
-            within = np.arange(0, rows.length, bus_bytes)
-            last = np.zeros((len(addresses), len(within)), np.bool_)
-            last[:, -1:] = True
-            keep = np.empty(last.shape, np.int64)
-            keep[:] = np.minimum(rows.length - within, bus_bytes)
-            return (addresses[:, None] + within).reshape(-1), keep.reshape(-1), last.reshape(-1)
-        ends = beats.cumsum()
-        total = int(ends[-1]) if len(ends) else 0
-        row = np.arange(len(beats)).repeat(beats)
-        skipped = (np.arange(total) - (ends - beats)[row]) * bus_bytes
-        keep = np.minimum(rows.sizes[part][row] - skipped, bus_bytes)
-        last = np.zeros(total, np.bool_)
-        last[ends - 1] = True
-        return addresses[row] + skipped, keep, last
-
-    def _rows(self, tokens: Tokens, first_fault: FirstFault) -> _Rows:
+    def _rows(self, tokens: Tokens, first_fault: FirstFault) -> _Rows | _TableRows:
         """Return all rows of the tokens before the first fault, in the order of the program."""
         found = [self._rows_of(entry, tokens, first_fault) for entry in self.entries]
         if not found:
             nothing = np.zeros(0, np.int64)
-            return _Rows(np.zeros(0, np.intp), nothing, nothing)
+            return _Rows(np.zeros(0, np.intp), nothing, nothing, self.memory)
         rows = found[0]
         if len(found) > 1:
-            tokens_of_all = np.concatenate([rows.tokens for rows in found])
+            all_rows = [rows.anywhere() for rows in found]
+            tokens_of_all = np.concatenate([rows.tokens for rows in all_rows])
             # Stable: of one token, the entries keep their order.
             order = np.argsort(tokens_of_all, kind="stable")
             rows = _Rows(
                 tokens_of_all[order],
-                np.concatenate([rows.addresses for rows in found])[order],
-                np.concatenate([rows.sizes for rows in found])[order],
+                np.concatenate([rows.addresses for rows in all_rows])[order],
+                np.concatenate([rows.sizes for rows in all_rows])[order],
+                self.memory,
             )
         if first_fault.error is None:
             return rows
-        count = int(np.searchsorted(rows.tokens, first_fault.token))
-        return _Rows(rows.tokens[:count], rows.addresses[:count], rows.sizes[:count])
+        return rows.first(int(np.searchsorted(rows.tokens, first_fault.token)))
 
-    def _rows_of(self, entry: int, tokens: Tokens, first_fault: FirstFault) -> _Rows:
-        get = self.microcode.records[f"row{entry}"]
-        hits = (tokens.events & np.uint32(get["events"])).nonzero()[0]
-        if self.rows_in_reach[entry]:
-            index = tokens.values[get["index_export"]][hits].view(np.uint32)
-            if not len(index) or np.maximum.reduce(index) < self.rows_in_reach[entry]:
-                addresses = index * np.int64(get["pitch"])
-                addresses += get["base"]
-                length = get["length"]
-                return _Rows(hits, addresses, np.full(len(hits), length, np.int64), length)
+    def _rows_of(self, entry: int, tokens: Tokens, first_fault: FirstFault) -> _Rows | _TableRows:
+        get, table = self.microcode.records[f"row{entry}"], self.tables[entry]
+        hits = (tokens.events & self.masks[entry]).nonzero()[0]
+        if table is not None:
+            numbers = tokens.values[get["index_export"]][hits].view(np.uint32)
+            if not len(numbers) or np.maximum.reduce(numbers) < len(table.content):
+                return _TableRows(hits, numbers, table, self.memory)
 
         def export(name: str) -> NDArray[np.int64]:
             return tokens.values[get[name]][hits].view(np.uint32).astype(np.int64)
@@ -210,23 +270,29 @@ class Issue:
         sizes = np.where(is_bad, 1, sizes)
         unmapped = ~is_bad & (self.memory.find(addresses, sizes) < 0)
         note(FaultCode.READ_DECODE_ERROR, unmapped, addresses)
-        return _Rows(hits, addresses, sizes)
+        return _Rows(hits, addresses, sizes, self.memory)
 
-    def _rows_in_reach(self, entry: int) -> int:
-        """Return how many rows of an entry can be read for certain, where that is known at once."""
-        get = self.microcode.records[f"row{entry}"]
+    def _table(self, entry: int) -> _Table | None:
+        """Return the rows of an entry that can be read for certain, where that is known at once."""
+        get, bus_bytes = self.microcode.records[f"row{entry}"], self.bus_bytes
         sources = (get[f"{name}_source"] for name in ("rows", "pitch", "length", "base"))
-        pitch, length = get["pitch"], get["length"]
+        base, pitch, length = get["base"], get["pitch"], get["length"]
         is_plain = all(source == Source.IMMEDIATE for source in sources)
         if not is_plain or get["offset_enable"] or not 0 < length <= pitch:
-            return 0
-        end = get["base"] + get["region_bytes"]
-        if pitch % self.bus_bytes or end > 1 << self.address_width_bits:
-            return 0
-        if self.memory.window(get["base"], get["region_bytes"]) is None:
-            return 0
-        within = (get["region_bytes"] - length) // pitch + 1
-        return max(0, min(get["rows"], within))
+            return None
+        end = base + get["region_bytes"]
+        if base % bus_bytes or pitch % bus_bytes or end > 1 << self.address_width_bits:
+            return None
+        rows = min(get["rows"], (get["region_bytes"] - length) // pitch + 1)
+        beats = -(-length // bus_bytes)
+        if rows < 1:
+            return None
+        content = self.memory.window(base, (rows - 1) * pitch + beats * bus_bytes)
+        if content is None:
+            return None
+        shape, strides = (rows, beats, bus_bytes), (pitch, bus_bytes, 1)
+        whole = np.lib.stride_tricks.as_strided(content, shape, strides, writeable=False)
+        return _Table(whole, base, pitch, length)
 
     def _is_illegal(self, name: str, value: NDArray[np.int64] | int) -> NDArray[np.bool_]:
         """Tell whether an exported value is too wide for the field it stands in for."""

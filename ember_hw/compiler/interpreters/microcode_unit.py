@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.interpreters.microcode_lines import LineQueue, Loaded
 from ember_hw.compiler.interpreters.microcode_memory import Memory
 from ember_hw.compiler.interpreters.microcode_plan import UnitPlan, events_of
 from ember_hw.compiler.interpreters.microcode_tokens import FirstFault, Tokens
@@ -24,9 +25,33 @@ from ember_hw.registers import NO_UNIT, FaultCode
 
 _INT32 = np.iinfo(np.int32)
 _LOW_WORD = (1 << 32) - 1
+#: Most tokens of the outermost unit that are kept for the next run of the same requests.
+_HELD_TOKENS = 1 << 10
 _NO_VALUES = np.zeros(0, np.int32)
 _NO_ELEMENTS = np.zeros(0, np.int64)
 _NO_LINES = np.zeros((0, LINE_BYTES), np.uint8)
+
+
+@dataclass
+class _Iterations:
+    """Tokens of a unit before it loads anything: N of them, in order.
+
+    Attributes
+    ----------
+    parent : int (N,)
+        Number of each one's token of the unit above.
+    events : uint32 (N,)
+    iterates : bool (N,)
+    induction : int32 (N,)
+    live : int (M,), optional
+        Numbers of the tokens that are iterations; None if all are.
+    """
+
+    parent: NDArray[np.intp]
+    events: NDArray[np.uint32]
+    iterates: NDArray[np.bool_]
+    induction: NDArray[np.int32]
+    live: NDArray[np.intp] | None
 
 
 @dataclass
@@ -37,55 +62,16 @@ class _Live:
     ----------
     induction : int32 (N,)
     inherited : list of int32 (N,)
-    tokens : int (N,)
-        Number of each one's token.
+    tokens : int (N,), optional
+        Number of each one's token; None if they are 0, 1, ..
     requests : int64 (N,), optional
         Number of each one's request, where a stream is fed by the input queue.
     """
 
     induction: NDArray[np.int32]
     inherited: list[NDArray[np.int32]]
-    tokens: NDArray[np.intp]
+    tokens: NDArray[np.intp] | None
     requests: NDArray[np.int64] | None
-
-
-@dataclass
-class _Loaded:
-    """What the input queue brought: a value for each load, and whether its line was missing."""
-
-    values: NDArray[np.int64]
-    missing: NDArray[np.bool_]
-
-
-class _LineQueue:
-    """The lines that the input queue brings to one stream."""
-
-    def __init__(self, lines: NDArray[np.uint8]) -> None:
-        self.lines = len(lines)
-        flat = np.ascontiguousarray(lines).reshape(-1)
-        self.memory = Memory([(0, flat)], bus_bytes=LINE_BYTES)
-        self.request = self.line = self.taken = 0
-
-    def load(
-        self,
-        elements: NDArray[np.int64],
-        requests: NDArray[np.int64],
-        size_log2: int,
-        is_signed: bool,
-    ) -> _Loaded:
-        """Load elements in order; requests count from 1."""
-        if not len(elements):
-            return _Loaded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
-        offsets = elements << size_log2
-        line = offsets // LINE_BYTES
-        changes = np.empty(len(line), np.bool_)
-        changes[0] = line[0] != self.line or requests[0] != self.request
-        changes[1:] = (line[1:] != line[:-1]) | (requests[1:] != requests[:-1])
-        taken = self.taken + np.cumsum(changes)
-        self.request, self.line = int(requests[-1]), int(line[-1])
-        self.taken = int(taken[-1])
-        addresses = (taken - 1) * LINE_BYTES + offsets % LINE_BYTES
-        return _Loaded(self.memory.load(addresses, size_log2, is_signed), taken > self.lines)
 
 
 class Unit:
@@ -96,65 +82,98 @@ class Unit:
     plan : UnitPlan
     config : AcceleratorConfig
     memory : Memory
-    lines : mapping of (unit, stream) to uint8 (N, 64)
-        What the input queue brings.
     chunk_tokens : int
         Tokens worked on at a time.
     """
 
     def __init__(
-        self,
-        plan: UnitPlan,
-        config: AcceleratorConfig,
-        memory: Memory,
-        lines: Mapping[tuple[int, int], NDArray[np.uint8]],
-        chunk_tokens: int,
+        self, plan: UnitPlan, config: AcceleratorConfig, memory: Memory, chunk_tokens: int
     ) -> None:
         self.plan, self.memory, self.chunk = plan, memory, chunk_tokens
         self.level, self.record, self.streams = plan.level, plan.record, plan.streams
         self.address_width_bits = config.address_width_bits
         self.request_begins = events_of(0, config)[0][Event.BEGIN]
+        # As arrays: NumPy takes longer for a scalar.
+        self.begin, self.iterate, self.end = (np.array([event]) for event in plan.own)
+        self.rides_first, self.rides_last = (
+            np.array([plan.rides_first]),
+            np.array([plan.rides_last]),
+        )
         self.requests = 0
-        self.queues = {s: _LineQueue(lines.get((self.level, s), _NO_LINES)) for s in plan.fed}
+        self.queues: dict[int, LineQueue] = {}
         self.windows = [
             self._window(s) if stream["enable"] else None for s, stream in enumerate(self.streams)
         ]
+        self.latest: tuple[Tokens, list[_Iterations]] | None = None
 
     def _window(self, number: int) -> NDArray[Any] | None:
         """Return the elements of a stream as an array, None unless all of them can be read."""
         get = self.streams[number]
-        if number in self.queues:
+        if number in self.plan.fed:
             return None
         end = get["base"] + (get["elements"] << get["size"])
         if end > 1 << self.address_width_bits:
             return None
         return self.memory.elements(get["base"], get["elements"], get["size"], bool(get["signed"]))
 
-    def run(self, batches: Iterator[Tokens]) -> Iterator[Tokens]:
-        """Turn tokens of the unit above into tokens of this one; raise at the first fault."""
+    def run(
+        self, batches: Iterator[Tokens], lines: Mapping[tuple[int, int], NDArray[np.uint8]]
+    ) -> Iterator[Tokens]:
+        """Turn tokens of the unit above into tokens of this one; raise at the first fault.
+
+        `lines` is what the input queue brings by unit and stream, uint8 (N, 64).
+        """
+        self.requests = 0
+        self.queues = {s: LineQueue(lines.get((self.level, s), _NO_LINES)) for s in self.plan.fed}
         for parents in batches:
-            lower, upper = self._bounds(parents.values, parents.iterates.shape)
-            step = self.record["step"]
-            trips = upper - lower
-            if step > 1:
-                trips = (trips + (step - 1)) // step
-            trips = np.maximum(trips, 0) * parents.iterates
-            children = np.maximum(trips, 1)
-            if not len(children):  # the unit above stopped at its first token, or has no request
-                continue
-            for parent, ordinal, firsts, lasts in self._batches(children):
-                tokens, error = self._tokens(
-                    parents,
-                    parent,
-                    ordinal,
-                    lower=lower,
-                    trips=trips,
-                    firsts=firsts,
-                    lasts=lasts,
-                )
+            for iterations in self._iterations(parents):
+                tokens, error = self._tokens(parents, iterations)
                 yield tokens
                 if error is not None:
                     raise error
+
+    def _iterations(self, parents: Tokens) -> Iterable[_Iterations]:
+        """Return the tokens that a unit makes of those of the unit above.
+
+        Those of the outermost unit depend on nothing but its requests.
+        """
+        if self.level:
+            return self._made(parents)
+        if self.latest is not None and self.latest[0] is parents:
+            return self.latest[1]
+        made = list(self._made(parents)) if self._is_short(parents) else self._made(parents)
+        if isinstance(made, list):
+            self.latest = parents, made
+        return made
+
+    def _is_short(self, parents: Tokens) -> bool:
+        tokens = int(np.maximum(self._trips(parents)[1], 1).sum())
+        return tokens <= min(_HELD_TOKENS, self.chunk)
+
+    def _made(self, parents: Tokens) -> Iterator[_Iterations]:
+        lower, trips = self._trips(parents)
+        children = np.maximum(trips, 1)
+        if not len(children):  # the unit above stopped at its first token, or has no request
+            return
+        first = (parents.events & self.rides_first) | (parents.iterates * self.begin)
+        last = (parents.events & self.rides_last) | (parents.iterates * self.end)
+        step = self.record["step"]
+        for parent, ordinal, firsts, lasts in self._batches(children):
+            is_whole = len(firsts) == len(lasts) == len(children)
+            iterates = (trips > 0)[parent]
+            events = iterates * self.iterate
+            events[firsts] |= first if is_whole else first[parent[firsts]]
+            events[lasts] |= last if is_whole else last[parent[lasts]]
+            induction = ordinal if step == 1 else ordinal * step
+            induction = induction + (lower if isinstance(lower, int) else lower[parent])
+            live = iterates.nonzero()[0]
+            yield _Iterations(
+                parent,
+                events,
+                iterates,
+                induction.astype(np.int32),
+                None if len(live) == len(parent) else live,
+            )
 
     def _batches(self, children: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], ...]]:
         """Yield batches of tokens, so many of each parent.
@@ -163,16 +182,17 @@ class Unit:
         tokens of a parent.
         """
         ends = children.cumsum()
-        if int(ends[-1]) <= self.chunk:
+        total = int(ends[-1])
+        if total <= self.chunk:
             parent = np.arange(len(children)).repeat(children)
             firsts = ends - children
-            ordinal = np.arange(len(parent))
+            ordinal = np.arange(total)
             if len(children) > 1:
                 ordinal -= firsts[parent]
             yield parent, ordinal, firsts, ends - 1
             return
-        for start in range(0, int(ends[-1]), self.chunk):
-            stop = min(start + self.chunk, int(ends[-1]))
+        for start in range(0, total, self.chunk):
+            stop = min(start + self.chunk, total)
             first = int(np.searchsorted(ends, start, side="right"))
             last = int(np.searchsorted(ends, stop - 1, side="right"))
             counts = children[first : last + 1].copy()
@@ -183,63 +203,44 @@ class Unit:
             is_last = ordinal == (children - 1)[parent]
             yield parent, ordinal, (ordinal == 0).nonzero()[0], is_last.nonzero()[0]
 
-    def _bounds(
-        self, inherited: list[NDArray[np.int32]], shape: tuple[int, ...]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        get = self.record
+    def _trips(self, parents: Tokens) -> tuple[NDArray[np.int64] | int, NDArray[np.int64]]:
+        """Return where the unit begins at each token of the unit above, and its iterations."""
+        get, inherited = self.record, parents.values
+        lower: NDArray[np.int64] | int = get["lower_immediate"]
         if get["lower_source"] == Source.SLOT:
             lower = inherited[get["lower_export"]].astype(np.int64)
-        else:
-            lower = np.full(shape, get["lower_immediate"], np.int64)
+        upper: NDArray[np.int64] | int = get["upper_immediate"]
         if get["upper_source"] == BoundSource.SLOT:
             upper = inherited[get["upper_export"]].astype(np.int64)
         elif get["upper_source"] == BoundSource.LOWER_PLUS:
-            upper = lower + get["upper_immediate"]
-        else:
-            upper = np.full(shape, get["upper_immediate"], np.int64)
-        return lower, upper
+            upper = lower + upper
+        extent, step = upper - lower, get["step"]
+        if step > 1:
+            extent = (extent + (step - 1)) // step
+        return lower, np.maximum(extent, 0) * parents.iterates
 
     def _tokens(
-        self,
-        parents: Tokens,
-        parent: NDArray[np.intp],
-        ordinal: NDArray[np.int64],
-        *,
-        lower: NDArray[np.int64],
-        trips: NDArray[np.int64],
-        firsts: NDArray[np.intp],
-        lasts: NDArray[np.intp],
+        self, parents: Tokens, iterations: _Iterations
     ) -> tuple[Tokens, DeviceError | None]:
-        """Return the tokens before the first fault, and the fault.
-
-        `parent` and `ordinal` say of each token which one of the unit above it belongs to, and the
-        how-manieth of that it is; `firsts` and `lasts` which are the first and last ones of theirs.
-        """
-        plan = self.plan
-        begin, iterate, end = plan.own
-        iterates = (trips > 0)[parent]
-        events = iterates * iterate
-        above, entered = parents.events, parents.iterates
-        events[firsts] |= ((above & plan.rides_first) | (entered * begin))[parent[firsts]]
-        events[lasts] |= ((above & plan.rides_last) | (entered * end))[parent[lasts]]
+        """Return the tokens before the first fault, and the fault."""
+        plan, parent, events = self.plan, iterations.parent, iterations.events
         requests = None
         if self.queues:
             requests = self.requests + np.cumsum((events & self.request_begins) != 0)
             self.requests = int(requests[-1])
-
         inherited = [
             value[parent] if number in plan.inherited else _NO_VALUES
             for number, value in enumerate(parents.values)
         ]
         first_fault = FirstFault(len(parent))
-        induction = (lower[parent] + ordinal * self.record["step"]).astype(np.int32)
-        tokens = iterates.nonzero()[0]
-        if len(tokens) == len(parent):
-            own = self._values(_Live(induction, inherited, tokens, requests), first_fault)
+        tokens = iterations.live
+        if tokens is None:
+            live = _Live(iterations.induction, inherited, None, requests)
+            own = self._values(live, first_fault)
         else:
             here = [value[tokens] if len(value) else value for value in inherited]
             of_live = None if requests is None else requests[tokens]
-            live = _Live(induction[tokens], here, tokens, of_live)
+            live = _Live(iterations.induction[tokens], here, tokens, of_live)
             own = [np.zeros(len(parent), np.int32) for _ in range(len(self.streams) + 2)]
             for spread, value in zip(own, self._values(live, first_fault), strict=True):
                 spread[tokens] = value
@@ -247,7 +248,10 @@ class Unit:
             own[choice - 1] if choice else kept
             for choice, kept in zip(plan.exports, inherited, strict=True)
         ]
-        return Tokens(events, iterates, exports).first(first_fault.token), first_fault.error
+        made = Tokens(events, iterations.iterates, exports)
+        if first_fault.error is None:
+            return made, None
+        return made.first(first_fault.token), first_fault.error
 
     def _values(self, live: _Live, first_fault: FirstFault) -> list[NDArray[np.int32]]:
         """Return the unit's own values: induction value, streams, ALU."""
@@ -257,7 +261,7 @@ class Unit:
         if self.record["pair"]:
             ahead = live.induction + np.int32(self.record["step"])
             following = self._elements(0, live, ahead)
-        nothing = np.zeros(len(live.tokens), np.int32)
+        nothing = np.zeros(len(live.induction), np.int32)
 
         own = [live.induction]
         next_popped = None
@@ -283,7 +287,8 @@ class Unit:
             return _NO_ELEMENTS
         if get["induction"]:
             elements = induction.astype(np.int64)
-            elements += get["first"]
+            if get["first"]:
+                elements += get["first"]
         else:
             elements = np.full(len(induction), get["first"], np.int64)
         if get["outer_enable"]:
@@ -296,7 +301,7 @@ class Unit:
         live: _Live,
         elements: NDArray[np.int64],
         following: NDArray[np.int64] | None,
-    ) -> tuple[_Loaded, _Loaded | None]:
+    ) -> tuple[Loaded, Loaded | None]:
         """Read the input queue; where stream 0 loads ahead, the loads alternate."""
         assert live.requests is not None
         get, queue = self.streams[number], self.queues[number]
@@ -307,8 +312,8 @@ class Unit:
         loaded = queue.load(both, np.repeat(live.requests, 2), size_log2, is_signed)
         now, ahead = slice(0, None, 2), slice(1, None, 2)
         return (
-            _Loaded(loaded.values[now], loaded.missing[now]),
-            _Loaded(loaded.values[ahead], loaded.missing[ahead]),
+            Loaded(loaded.values[now], loaded.missing[now]),
+            Loaded(loaded.values[ahead], loaded.missing[ahead]),
         )
 
     def _load(
@@ -316,7 +321,7 @@ class Unit:
         number: int,
         live: _Live,
         elements: NDArray[np.int64],
-        popped: _Loaded | None,
+        popped: Loaded | None,
         first_fault: FirstFault,
     ) -> NDArray[np.int32]:
         """Return a stream's values: what was popped, or else what memory holds."""
@@ -327,12 +332,13 @@ class Unit:
         get, size_log2 = self.streams[number], self.streams[number]["size"]
         is_outside = (elements < 0) | (elements >= get["elements"])
         where = (self.level, number)
+        tokens = np.arange(len(elements)) if live.tokens is None else live.tokens
 
         def note(code: FaultCode, is_bad: NDArray[np.bool_], what: NDArray[np.int64]) -> None:
-            first_fault.note(code, *where, is_bad & ~is_outside, live.tokens, what)
+            first_fault.note(code, *where, is_bad & ~is_outside, tokens, what)
 
         outside = FaultCode.STREAM_OUT_OF_BOUNDS
-        first_fault.note(outside, *where, is_outside, live.tokens, elements & _LOW_WORD)
+        first_fault.note(outside, *where, is_outside, tokens, elements & _LOW_WORD)
         addresses = get["base"] + (elements << size_log2)
         overflows = addresses >> self.address_width_bits != 0
         note(FaultCode.ADDRESS_OVERFLOW, overflows, elements)
@@ -344,7 +350,7 @@ class Unit:
             loaded = popped.values
             nowhere = np.zeros(len(loaded), np.int64)
             missing = popped.missing & ~is_outside
-            first_fault.note(FaultCode.MEMORY_STALLED, NO_UNIT, 0, missing, live.tokens, nowhere)
+            first_fault.note(FaultCode.MEMORY_STALLED, NO_UNIT, 0, missing, tokens, nowhere)
         is_wide = (loaded < _INT32.min) | (loaded > _INT32.max)
         note(FaultCode.VALUE_TOO_WIDE, is_wide, loaded & _LOW_WORD)
         return loaded.astype(np.int32)
@@ -372,11 +378,11 @@ def _values_in(window: NDArray[Any], elements: NDArray[np.int64]) -> NDArray[np.
     """Return the elements of a stream as values, None if one is outside or too wide."""
     if not len(elements):
         return np.zeros(0, np.int32)
-    if np.minimum.reduce(elements) < 0 or np.maximum.reduce(elements) >= len(window):
+    # As unsigned numbers, negative ones lie beyond all windows.
+    if np.maximum.reduce(elements.view(np.uint64)) >= len(window):
         return None
     loaded = window[elements]
-    if loaded.itemsize > _INT32.dtype.itemsize and (
-        np.minimum.reduce(loaded) < _INT32.min or np.maximum.reduce(loaded) > _INT32.max
-    ):
+    values = loaded.astype(np.int32)
+    if loaded.itemsize > _INT32.dtype.itemsize and (values != loaded).any():
         return None
-    return loaded.astype(np.int32)
+    return values

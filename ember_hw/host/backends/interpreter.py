@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.interpreters.microcode import execute
+from ember_hw.compiler.interpreters.microcode import Machine
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends import memory_model, sink_model
+from ember_hw.host.backends.dot_model import DotModel
 from ember_hw.host.backends.reduce_model import ReduceModel
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
+from ember_hw.isa import Microcode
 
 
 class Backend:
@@ -46,23 +49,31 @@ class Backend:
         sink_model(sink)
         self.config = config
         self._counts: dict[str, int] = {}
+        #: Of launches that are alive.
+        self._machines: WeakKeyDictionary[Launch, Machine] = WeakKeyDictionary()
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
         """Run a launch; see `ember_hw.host.device.Backend`."""
         counts = self._counts = dict.fromkeys(("bundles", "rows", "row_beats", "useful_bytes"), 0)
-        unit = ReduceModel(launch.microcode) if launch.host is not None else None
-        for chunk in execute(
-            launch.microcode, launch.memory, requests=[launch.arguments], is_checked=True
-        ):
+        unit = None if launch.host is None else _reduce_unit(launch.microcode)
+        for chunk in self._machine(launch).run([launch.arguments]):
             counts["bundles"] += len(chunk.events)
-            counts["rows"] += int(chunk.row_last.sum())
+            counts["rows"] += int(np.count_nonzero(chunk.row_last))
             counts["row_beats"] += len(chunk.row_last)
-            counts["useful_bytes"] += int(chunk.row_keep.sum(dtype="int64"))
+            counts["useful_bytes"] += int(np.add.reduce(chunk.row_keep, dtype=np.int64))
             if unit is None:
                 yield Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last)
                 continue
             for results in unit.results(chunk):
                 yield _leaving(results, self.config)
+
+    def _machine(self, launch: Launch) -> Machine:
+        """Return what runs a launch; that of one which comes again is ready."""
+        machine = self._machines.get(launch)
+        if machine is None:
+            machine = Machine(launch.microcode, launch.memory, is_checked=True)
+            self._machines[launch] = machine
+        return machine
 
     def facts(self) -> dict[str, Any]:
         """Return what came through the queues, and bytes of rows; no timing is claimed."""
@@ -73,6 +84,10 @@ class Backend:
 
     def close(self) -> None:
         """Do nothing: there is nothing to free."""
+
+
+def _reduce_unit(microcode: Microcode) -> ReduceModel | DotModel:
+    return (DotModel if microcode.records["reduce"].get("fold") else ReduceModel)(microcode)
 
 
 def _leaving(results: NDArray[np.uint8], config: AcceleratorConfig) -> Chunk:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ember_hw.compiler.interpreters.microcode import execute
+from ember_hw.compiler.interpreters.microcode import NO_LINES, Machine
 from ember_hw.errors import DeviceError
 from ember_hw.isa import Microcode
 
@@ -19,14 +21,31 @@ DATA, DATA_BYTES, WIDE, TABLE, ROWS = 0x1000, 512, 0x2000, 0x8000, 8
 
 
 def collect(
-    microcode: Microcode, regions: Regions, **options: Any
+    microcode: Microcode,
+    regions: Regions,
+    *,
+    requests: Sequence[Sequence[int]] = ((),),
+    lines: Mapping[tuple[int, int], NDArray[np.uint8]] = NO_LINES,
+    **options: Any,
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[bytes], DeviceError | None]:
-    """Return all bundles and rows, and the fault that ended the run."""
+    """Return all bundles and rows, and the fault that ended the run.
+
+    The machine has run before, on memory of zeros: nothing of a run may be left for the next one.
+    """
     bundles: list[tuple[int, tuple[int, ...]]] = []
     rows: list[bytes] = []
     part = b""
     try:
-        for chunk in execute(microcode, regions, **options):
+        machine = Machine(microcode, regions, **options)
+        contents = [content.copy() for _, content in regions]
+        for _, content in regions:
+            content[...] = 0
+        with suppress(DeviceError):
+            for _ in machine.run(requests, lines):
+                pass
+        for (_, content), kept in zip(regions, contents, strict=True):
+            content[...] = kept
+        for chunk in machine.run(requests, lines):
             assert chunk.events.dtype == chunk.scalars.dtype == np.uint32
             assert chunk.row_beats.shape == (len(chunk.row_last), microcode.config.bus_bytes)
             for events, scalars in zip(chunk.events, chunk.scalars, strict=True):
