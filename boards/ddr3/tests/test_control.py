@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from ember_hw.boards.ddr3.control import LiteToWishbone, StatusRegisters, WishboneSignature
-from ember_hw.rtl.axi import Response
+from ember_hw.rtl.axi import LiteSignature, Response
 from ember_hw.rtl.tests.harness import Bench
 
 pytestmark = pytest.mark.rtl
@@ -98,7 +99,7 @@ class _Status(wiring.Component):
     """Bridge and status registers, as on a board with an init CPU."""
 
     def __init__(self):
-        super().__init__({"lite": LiteToWishbone(address_bits=16).signature.members["lite"]})
+        super().__init__({"lite": In(LiteSignature(address_bits=16))})
         self.bridge = LiteToWishbone(address_bits=16)
         self.status = StatusRegisters(address_bits=16)
 
