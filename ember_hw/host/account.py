@@ -15,7 +15,7 @@ from ember_hw.host.traffic import element_bytes, expected_calls
 #: Facts of a run that are the sum of its nests'; of stalls each reason's is.
 _SUMS = (
     *("cycles", "row_beats", "index_beats", "bundles", "rows", "useful_bytes"),
-    *("results", "leaving_bytes"),
+    *("results", "leaving_bytes", "written_bytes"),
 )
 
 
@@ -110,16 +110,16 @@ class RunAccount:
             A callback wasn't called as often as the request implies, or what came through the
             queues isn't what the unit counted.
         """
-        name = self._nest.name
+        name, calls = self._nest.name, side.calls
         for callback, wanted in self._expected.items():
-            found = side.calls[callback]
+            found = calls[callback]
             if wanted is not None and found != wanted:
                 raise DeviceError(
                     f"calls of callback {callback} of nest {name!r} must be the {wanted} that the "
                     f"request implies, not {found}"
                 )
         taken = {"bundles": side.bundles, "row_beats": side.row_beats, "rows": side.rows}
-        facts: dict[str, Any] = {"results": 0, **taken, **counted}
+        facts: dict[str, Any] = {"results": 0, "written_bytes": 0, **taken, **counted}
         if self._nest.fabric is None:
             for what, value in taken.items():
                 if facts[what] != value:
@@ -127,7 +127,7 @@ class RunAccount:
                         f"{what} on the queues must be the {facts[what]} that the unit counted, "
                         f"not {value}"
                     )
-            facts["useful_bytes"] += element_bytes(self._nest, side.calls, self._arguments)
+            facts["useful_bytes"] += element_bytes(self._nest, calls, self._arguments)
             facts["leaving_bytes"] = facts["useful_bytes"]
         else:
             if self._expected_rows not in (None, facts["rows"]):

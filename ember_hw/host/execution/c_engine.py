@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 from weakref import finalize
 
+import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import BFLOAT16
 from ember_hw.compiler.program import Callback
 from ember_hw.errors import DeviceError
 from ember_hw.host.execution.c_compiler import build_library
@@ -54,78 +56,106 @@ class CEngine:
         arrays: Mapping[str, NDArray[Any]],
         scalars: Mapping[str, int],
     ) -> None:
-        source = _source(code, callbacks, entries, bundle_scalars)
+        self._library = library = _library(code, callbacks, entries, bundle_scalars)
         self._errors = code.errors
         self._ids = [callback.id for callback, _ in callbacks]
-        self._ffi, self._library = _load(source.text, source.declarations)
         self._arrays = dict(arrays)  # they must live as long as the pointers to them
         # Freed by the destructor that `gc` names; the structure itself by cffi.
-        owned = self._ffi.new("struct ember_state *")
-        self._state = self._ffi.gc(owned, self._library.ember_free)
+        owned = library.ffi.new("struct ember_state *")
+        self._state = library.ffi.gc(owned, library.free)
         self._owned = owned
-        for symbol, (pointer, extents) in source.memories.items():
+        for symbol, (member, type_, extents) in library.memories.items():
             array = arrays[symbol]
-            target = self._ffi.typeof(getattr(self._state, pointer))
-            setattr(self._state, pointer, self._ffi.cast(target, array.ctypes.data))
+            setattr(owned, member, library.pointer(type_, array))
             for extent, size in zip(extents, array.shape, strict=True):
-                setattr(self._state, extent, size)
-        for symbol, member in source.scalars.items():
-            setattr(self._state, member, scalars[symbol])
-        self._check(self._library.ember_begin(self._state))
+                setattr(owned, extent, size)
+        for symbol, member in library.scalars.items():
+            setattr(owned, member, scalars[symbol])
+        self._check(library.begin(owned))
 
     @property
     def calls(self) -> dict[int, int]:
         """Calls so far, by callback id."""
-        return {number: int(self._state.calls[i]) for i, number in enumerate(self._ids)}
+        return dict(zip(self._ids, self._owned.calls, strict=False))  # it has 1 at least
 
     def run(self, batch: Batch) -> None:
         """Run the callbacks of a batch; DeviceError if a check fails."""
-        arrays = (
-            ("uint32_t", batch.events),
-            ("uint32_t", batch.scalars),
-            ("uint8_t", batch.beats),
-            ("int64_t", batch.starts),
-            ("int64_t", batch.sizes),
-        )
-        pointers = [
-            self._ffi.cast(f"const {type_} *", array.ctypes.data) for type_, array in arrays
-        ]
-        self._check(self._library.ember_run(self._state, len(batch.events), *pointers))
+        library = self._library
+        arrays = (batch.events, batch.scalars, batch.beats, batch.starts, batch.sizes)
+        pointers = map(library.pointer, library.batch_types, arrays)
+        self._check(library.run(self._owned, len(batch.events), *pointers))
 
     def finish(self) -> None:
         """Run the code's end."""
-        self._check(self._library.ember_end(self._state))
+        self._check(self._library.end(self._owned))
 
     def _check(self, failed: int) -> None:
         if not failed:
             return
-        state = self._state
+        state = self._owned
         if state.check < 0:
             raise MemoryError(f"memory for a kept row of {state.value} elements must be free")
         raise DeviceError(self._errors[int(state.check)](int(state.value), int(state.limit)))
 
 
-#: What was generated of checked code, by its identity: callbacks, row entries, scalars, C.
-_sources: dict[int, list[tuple[Any, ...]]] = {}
+class _Library:
+    """Generated C, compiled and loaded.
+
+    Attributes
+    ----------
+    ffi : FFI
+        cffi's view of it.
+    begin, run, end, free : callable
+        Its functions.
+    memories : dict of str to (str, ctype, tuple of str)
+        By symbol: member of the structure that points to it, its type, and those of the extents.
+    scalars : dict of str to str
+        By symbol: member that holds it.
+    batch_types : tuple of ctype
+        Of the arrays that `run` takes.
+    """
+
+    def __init__(self, source: CSource) -> None:
+        self.ffi, library = _load(source.text, source.declarations)
+        self.begin, self.run = library.ember_begin, library.ember_run
+        self.end, self.free = library.ember_end, library.ember_free
+        fields = dict(self.ffi.typeof("struct ember_state").fields)
+        self.memories = {
+            symbol: (member, fields[member].type, extents)
+            for symbol, (member, extents) in source.memories.items()
+        }
+        self.scalars = source.scalars
+        names = ("uint32_t *", "uint32_t *", "uint8_t *", "int64_t *", "int64_t *")
+        self.batch_types = tuple(self.ffi.typeof(name) for name in names)
+
+    def pointer(self, type_: Any, array: NDArray[Any]) -> Any:
+        """Return a pointer to an array, which must live as long as that is used."""
+        if array.dtype == BFLOAT16:  # no buffer to Python
+            array = array.view(np.uint16)
+        return self.ffi.from_buffer(type_, array)
 
 
-def _source(
+#: What was made of checked code, by its identity: callbacks, row entries, scalars, library.
+_libraries: dict[int, list[tuple[Any, ...]]] = {}
+
+
+def _library(
     code: CheckedCode,
     callbacks: Sequence[tuple[Callback, int]],
     entries: Sequence[RowEntry],
     bundle_scalars: int,
-) -> CSource:
-    """Return the C of checked code, generated once while that lives."""
+) -> _Library:
+    """Return the C of checked code, generated and loaded once while that lives."""
     number = id(code)
-    if number not in _sources:
-        _sources[number] = []
-        finalize(code, _sources.pop, number)
-    for *rest, source in _sources[number]:
+    if number not in _libraries:
+        _libraries[number] = []
+        finalize(code, _libraries.pop, number)
+    for *rest, library in _libraries[number]:
         if rest == [callbacks, entries, bundle_scalars]:
-            return source
-    source = emit_c(code, callbacks, entries, bundle_scalars)
-    _sources[number].append((callbacks, entries, bundle_scalars, source))
-    return source
+            return library
+    library = _Library(emit_c(code, callbacks, entries, bundle_scalars))
+    _libraries[number].append((callbacks, entries, bundle_scalars, library))
+    return library
 
 
 @cache

@@ -85,7 +85,9 @@ class Queues:
     def __init__(self, config: AcceleratorConfig, entries: Sequence[RowEntry]) -> None:
         self._config = config
         self._entries = tuple(entries)
-        self._root_end = 1 << event_bit(Event.END, 0, config)
+        # As arrays: NumPy takes longer for a scalar.
+        self._root_end = np.array([1 << event_bit(Event.END, 0, config)], np.uint32)
+        self._masks = [np.array([entry.events], np.uint32) for entry in self._entries]
         self._pending: Chunk | None = None
         self._is_done = False
         self.bundles = self.rows = self.row_beats = self.row_bytes = 0
@@ -99,50 +101,56 @@ class Queues:
             A bundle follows the program's end, or a row has another length than its entry's.
         """
         chunk = self._join(chunk)
-        has_row = [(chunk.events & np.uint32(entry.events)) != 0 for entry in self._entries]
+        events, bus_bytes = chunk.events, self._config.bus_bytes
+        has_row = [(events & mask) != 0 for mask in self._masks]
         if len(has_row) == 1:
             through = has_row[0].cumsum()
         else:
             counts = np.sum(has_row, axis=0, dtype=np.int64) if has_row else 0
-            through = np.cumsum(np.broadcast_to(counts, chunk.events.shape))
+            through = np.cumsum(np.broadcast_to(counts, events.shape))
         ends = chunk.row_last.nonzero()[0]
-        bundles = int(np.searchsorted(through, ends.size, side="right"))
+        bundles = events.size
+        if bundles and through[-1] > ends.size:
+            bundles = int(through.searchsorted(ends.size, side="right"))
         rows = int(through[bundles - 1]) if bundles else 0
-        beats = int(ends[rows - 1]) + 1 if rows else 0
-        if bundles < chunk.events.size or beats < chunk.row_last.size:
+        # First beat of each row, and the one behind the last.
+        edges = np.zeros(rows + 1, np.int64)
+        np.add(ends[:rows], 1, out=edges[1:])
+        beats = int(edges[-1])
+        if bundles < events.size or beats < chunk.row_last.size:
             self._pending = Chunk(
-                chunk.events[bundles:].copy(),
+                events[bundles:].copy(),
                 chunk.scalars[bundles:].copy(),
                 chunk.row_beats[beats:].copy(),
                 chunk.row_last[beats:].copy(),
             )
         if not bundles:
             return None
-        self._check_end(chunk.events[:bundles])
-        ends = ends[:rows]
-        starts = _shifted(ends)
-        starts[1:] += 1
-        lengths = ends - starts + 1
-        sizes = lengths * self._config.bus_bytes
-        number = _shifted(through[:bundles])
-        numbers: dict[int, NDArray[np.int64]] = {}
-        for entry, present in zip(self._entries, has_row, strict=True):
-            numbers[entry.index] = number
-            here = present[:bundles]
-            told: NDArray[np.int64] | int | None = entry.length_bytes
-            if entry.length_scalar is not None:
-                told = chunk.scalars[:bundles][here, entry.length_scalar].astype(np.int64)
-            self._check_rows(entry, told, number[here], lengths, sizes)
-            number = number + present[:bundles]
+        self._check_end(events[:bundles])
+        edges *= bus_bytes
+        starts = edges[:-1]
+        sizes = edges[1:] - starts
+        if len(has_row) == 1:
+            (entry,), (here,) = self._entries, has_row
+            numbers = {entry.index: through[:bundles] - here[:bundles]}
+            self._check_rows(entry, self._told(entry, chunk, here[:bundles]), None, sizes)
+        else:
+            number, numbers = through[:bundles] - sum(here[:bundles] for here in has_row), {}
+            for entry, here in zip(self._entries, has_row, strict=True):
+                here = here[:bundles]
+                numbers[entry.index] = number
+                told = self._told(entry, chunk, here)
+                self._check_rows(entry, told, number[here], sizes)
+                number = number + here
         self.bundles += bundles
         self.rows += rows
         self.row_beats += beats
-        self.row_bytes += int(sizes.sum())
+        self.row_bytes += int(np.add.reduce(sizes))
         return Batch(
-            np.ascontiguousarray(chunk.events[:bundles], np.uint32),
+            np.ascontiguousarray(events[:bundles], np.uint32),
             np.ascontiguousarray(chunk.scalars[:bundles], np.uint32),
             _aligned(chunk.row_beats[:beats]),
-            starts * self._config.bus_bytes,
+            starts,
             sizes,
             numbers,
         )
@@ -177,33 +185,56 @@ class Queues:
         )
 
     def _check_end(self, events: NDArray[np.uint32]) -> None:
-        ended = np.flatnonzero(events & np.uint32(self._root_end))
+        ended = (events & self._root_end).nonzero()[0]
         if self._is_done or (ended.size and int(ended[0]) != events.size - 1):
             raise DeviceError("no bundle must follow the one that ends the outermost loop")
         self._is_done = bool(ended.size)
+
+    def _told(
+        self, entry: RowEntry, chunk: Chunk, here: NDArray[np.bool_]
+    ) -> NDArray[np.int64] | int | None:
+        """Return the bytes of an entry's rows, where they are known."""
+        if entry.length_scalar is None:
+            return entry.length_bytes
+        return chunk.scalars[: here.size][here, entry.length_scalar].astype(np.int64)
 
     def _check_rows(
         self,
         entry: RowEntry,
         told: NDArray[np.int64] | int | None,
-        mine: NDArray[np.int64],
-        lengths: NDArray[np.int64],
+        mine: NDArray[np.int64] | None,
         sizes: NDArray[np.int64],
     ) -> None:
-        """Check the beats of an entry's rows, and set their sizes where they are known."""
+        """Check the beats of an entry's rows, and set their sizes where they are known.
+
+        Parameters
+        ----------
+        entry : RowEntry
+            The entry.
+        told : int64 (M,) or int, optional
+            Bytes of its rows.
+        mine : int64 (M,), optional
+            Numbers of its rows; None if all are its own.
+        sizes : int64 (R,)
+            Bytes of the beats of all rows.
+        """
         if told is None:
             return
-        found = lengths[mine]
-        beats = np.empty(mine.shape, np.int64)
-        beats[:] = -(-told // self._config.bus_bytes)
-        bad = found > beats if entry.is_part else found != beats
-        if bad.any():
+        bus_bytes = self._config.bus_bytes
+        found = sizes if mine is None else sizes[mine]
+        wanted = -(-told // bus_bytes) * bus_bytes
+        bad = found > wanted if entry.is_part else found != wanted
+        if np.count_nonzero(bad):
             first = int(bad.argmax())
+            beats = np.broadcast_to(np.asarray(wanted), bad.shape) // bus_bytes
             raise DeviceError(
                 f"each row of row{entry.index} must be {int(beats[first])} beats on the row queue, "
-                f"not {int(found[first])}"
+                f"not {int(found[first]) // bus_bytes}"
             )
-        sizes[mine] = np.minimum(sizes[mine], told)
+        if mine is None:
+            np.minimum(sizes, told, out=sizes)
+        else:
+            sizes[mine] = np.minimum(found, told)
 
 
 def row_entries(microcode: Microcode) -> list[RowEntry]:
@@ -229,13 +260,6 @@ def row_entries(microcode: Microcode) -> list[RowEntry]:
         is_part = bool(record["offset_enable"])
         entries.append(RowEntry(index, record["events"], length, is_part, scalar))
     return entries
-
-
-def _shifted(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what stands before each value: 0, then all but the last."""
-    shifted = np.zeros(values.shape, np.int64)
-    shifted[1:] = values[:-1]
-    return shifted
 
 
 def _aligned(beats: NDArray[np.uint8]) -> NDArray[np.uint8]:
