@@ -109,7 +109,10 @@ def tensor_array(tensor: Any) -> NDArray[Any]:
     """Return a torch tensor as an array, which shares its memory where it is on the CPU."""
     import torch
 
-    tensor = tensor.detach().cpu()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if not tensor.is_cpu:
+        tensor = tensor.cpu()
     if tensor.dtype is torch.bfloat16:  # NumPy has none
         return tensor.view(torch.int16).numpy().view(BFLOAT16)
     return tensor.numpy()

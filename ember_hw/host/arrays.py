@@ -15,6 +15,11 @@ from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.config import VALUE_WIDTH_BITS
 
 INDEX_DTYPES = ("int32", "int64")
+_INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
+_UNSIGNED: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.int32): np.dtype(np.uint32),
+    np.dtype(np.int64): np.dtype(np.uint64),
+}
 _FLOAT32 = np.dtype(np.float32)
 
 #: Largest position or index that the access unit's signed values hold.
@@ -40,10 +45,9 @@ def integer_array(argument: str, value: Any, table_name: str) -> IndexArray:
     TypeError
         It is something else.
     """
-    wanted = " or ".join(INDEX_DTYPES)
     array = _dense_array(argument, value, table_name)
-    if array.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
-        _refuse_dtype(argument, wanted, str(array.dtype), table_name)
+    if array.dtype not in _INDEX_DTYPES:
+        _refuse_dtype(argument, " or ".join(INDEX_DTYPES), str(array.dtype), table_name)
     return array
 
 
@@ -138,7 +142,9 @@ def check_rows(argument: str, indices: IndexArray, num_embeddings: int, table_na
         An index is outside, or is a row that the access unit can't name.
     """
     rows = min(num_embeddings, LARGEST_VALUE + 1)
-    if indices.size == 0 or (int(indices.min()) >= 0 and int(indices.max()) < rows):
+    # As unsigned numbers, negative ones lie beyond all rows.
+    unsigned = indices.view(_UNSIGNED[indices.dtype])
+    if not indices.size or np.maximum.reduce(unsigned, axis=None) < rows:
         return
     bad = (indices < 0) | (indices.astype(np.int64) >= rows)
     position = np.unravel_index(int(bad.argmax()), bad.shape)
@@ -197,12 +203,17 @@ def row_pointers(
                 f"(table {table_name!r})"
             )
         return np.zeros(1, dtype=np.int64)
-    wide = offsets.astype(np.int64)
-
-    bad = (wide < 0) | (wide > count)
-    bad[0] = wide[0] != 0
-    bad[1:] |= wide[1:] < wide[:-1]
-    if bad.any():
+    number = offsets.size + (not ends_with_last)
+    wide = np.empty(number, np.int64)
+    wide[: offsets.size] = offsets
+    if not ends_with_last:
+        wide[-1] = count
+    # From 0 on, never decreasing, up to the number of items: none is negative or beyond them.
+    if wide[0] or wide[-1] > count or np.count_nonzero(wide[1:] < wide[:-1]):
+        wide = wide[: offsets.size]
+        bad = (wide < 0) | (wide > count)
+        bad[0] = wide[0] != 0
+        bad[1:] |= wide[1:] < wide[:-1]
         position = int(bad.argmax())
         value = int(wide[position])
         if position == 0:
@@ -216,4 +227,4 @@ def row_pointers(
         raise ValueError(
             f"{argument}[{position}] must be {rule}, not {value} (table {table_name!r})"
         )
-    return wide if ends_with_last else np.append(wide, np.int64(count))
+    return wide
