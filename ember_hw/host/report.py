@@ -69,6 +69,7 @@ class NestReport:
     useful_bytes: int
     results: int = 0
     leaving_bytes: int | None = None
+    written_bytes: int = 0
     execute: str = "host"
     reason: str = ""
 
@@ -103,6 +104,8 @@ class Report:
         Rows that a reduce unit let out in place of those; 0 without one.
     leaving_bytes : int or None
         Bytes of rows or results that left the access unit and its reduce unit.
+    written_bytes : int
+        Those of them that it wrote into memory; 0 where results leave over a stream.
     cycles, index_beats : int or None
         From start to done; beats of index lines. None where the backend has no clock: it claims
         no timing.
@@ -142,6 +145,7 @@ class Report:
     useful_bytes: int | None = None
     results: int = 0
     leaving_bytes: int | None = None
+    written_bytes: int = 0
     cycles: int | None = None
     index_beats: int | None = None
     stalls: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -40,7 +40,10 @@ def _leaving(report: Report) -> list[_Line]:
         (f"{nest.execute} runs {nest.name}", nest.reason or f"{nest.results:,} results")
         for nest in report.nests
     ]
-    return [*lines, ("leaving bytes", f"{report.leaving_bytes:,}, {report.results:,} results")]
+    lines.append(("leaving bytes", f"{report.leaving_bytes:,}, {report.results:,} results"))
+    if report.parameters.get("results") == "memory":
+        lines.append(("written bytes", f"{report.written_bytes:,}, into memory"))
+    return lines
 
 
 def _config(report: Report) -> str:
