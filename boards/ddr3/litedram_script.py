@@ -136,6 +136,9 @@ def write_core(order: dict[str, Any], folder: Path) -> None:
 def write_controller(order: dict[str, Any], folder: Path) -> None:
     """Write the controller alone, with native ports on one side and DFI on the other."""
     from litedram.core import LiteDRAMCore  # pyright: ignore[reportMissingImports]
+    from litedram.init import (  # pyright: ignore[reportMissingImports]  # the extra `ddr3`
+        get_sdram_phy_init_sequence,
+    )
     from litedram.phy import ECP5DDRPHY  # pyright: ignore[reportMissingImports]
     from migen import Module, Record, Signal  # pyright: ignore[reportMissingImports]
     from migen.fhdl import verilog  # pyright: ignore[reportMissingImports]
@@ -192,7 +195,8 @@ def write_controller(order: dict[str, Any], folder: Path) -> None:
     settings = phy.settings
     facts = {name: getattr(settings, name) for name in ("cl", "cwl", "read_latency")}
     facts |= {name: getattr(settings, name) for name in ("write_latency", "rdphase", "wrphase")}
-    (folder / "phy.json").write_text(json.dumps(facts))
+    steps, _ = get_sdram_phy_init_sequence(settings, module.timing_settings)
+    (folder / "phy.json").write_text(json.dumps({**facts, "steps": steps}))
 
 
 def _check_registers(found: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ember_hw.boards.host.board import Board
 from ember_hw.boards.host.client import Request
+from ember_hw.boards.host.ddr3 import prepare_memory
 from ember_hw.boards.host.finder import Candidate, choose, find_boards, open_board
 from ember_hw.boards.links.frame import MAX_DATA_BYTES, Operation
 from ember_hw.boards.simulated.board import (
@@ -88,7 +89,8 @@ class Backend:
     LinkError
         There is no such board, or it doesn't answer.
     DeviceError
-        Its access unit is of another config or ISA, or there are several boards.
+        Its access unit is of another config or ISA, its memory can't be initialised, or there are
+        several boards.
     ValueError
         A sink was given, or a memory that the board can't have.
     """
@@ -215,6 +217,7 @@ class Backend:
         self._board = board
         check_identity(board)
         self._come_to_rest(board)
+        prepare_memory(board, self._progress)
         ticks = int(_WATCHDOG_SECONDS * board.description.clock_hz)
         board.write_registers(WATCHDOG.address, [min(ticks, (1 << 32) - 1)])
         return board
