@@ -52,9 +52,9 @@ def compile(
         float32, float16 or bfloat16: dtype of the rows that an EmbeddingBag or an Embedding gives;
         by default that of its table. What is computed is computed in float32 and rounded once.
     tables : mapping of str to str or QuantizedTable, optional
-        A quantised table for that of an EmbeddingBag, by its name in the model ("weight"): "int8"
-        or "int4" packs the model's own as `ember_hw.quantize` does, a `QuantizedTable` stands for
-        it. Its rows are sent whole at every opt level.
+        Quantised tables for those of embedding bags, or for that of an Embedding, by their names in
+        the model ("weight"): "int8" or "int4" packs the model's own as `ember_hw.quantize` does, a
+        `QuantizedTable` stands for it. Rows are sent whole at every opt level.
 
     Returns
     -------

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.build import build
@@ -44,7 +43,7 @@ def program_of(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
         It can't become a program for the config.
     """
     global _built
-    tables: dict[str, NDArray[np.float32]] = spec.tables()
+    tables: dict[str, NDArray[Any]] = spec.tables()
     columns = tuple(
         (symbol, table.shape[1], table.dtype.str)
         for symbol, table in tables.items()
@@ -61,7 +60,8 @@ def program_of(spec: Any, opt_level: int, config: AcceleratorConfig) -> Program:
 def _loops(spec: Any) -> object:
     """Return what tells the loops of an operation from others; for bags without writing them."""
     if isinstance(spec, EmbeddingBagSpec):
-        return spec.mode, spec.index_dtype.name, spec.weights_name is not None, spec.types
+        columns = spec.embedding_dim if spec.types.is_quantized else None  # bytes don't tell them
+        return spec.mode, spec.index_dtype.name, spec.weights_name is not None, spec.types, columns
     if isinstance(spec, TablesSpec):
         return spec.mode, spec.index_dtype, spec.is_weighted, spec.types
     return str(emit_scf(spec))

@@ -49,7 +49,10 @@ def match_quantized(node: Node) -> Operation:
     check_table("rows", rows, node, ("uint8",))
     packing = [arguments[name] for name in ("embedding_dim", "codes", "scale_dtype")]
     columns, *form = packing
-    width = format_of(*form).row_bytes(columns)
+    try:
+        width = format_of(*form).row_bytes(columns)
+    except ValueError as error:
+        refuse(node, f"{error}, in {describe(node)}")
     if value_of(rows).shape[1] != width:
         refuse(
             node,

@@ -16,7 +16,7 @@ from ember_hw.compiler.frontend.tables import TablesSpec
 from ember_hw.compiler.quantized_rows import QuantizedTable, format_of, quantize
 from ember_hw.errors import UnsupportedError
 
-__all__ = ["check_formats", "unpacked", "with_table"]
+__all__ = ["check_formats", "packed_table", "unpacked", "with_table"]
 
 
 def unpacked(module: torch.nn.Module) -> tuple[torch.nn.Module, dict[str, QuantizedTable]]:
@@ -91,12 +91,12 @@ def with_table(
             )
         own, weight = spec.weights["weight"]
         _check_name(name, [own])
-        return replace(spec, weights={"weight": (own, _packed(name, table, weight))})
+        return replace(spec, weights={"weight": (own, packed_table(name, table, weight))})
     if isinstance(spec, EmbeddingBagSpec):
         _check_name(name, [spec.name])
-        return replace(spec, weight=_packed(name, table, spec.weight))
+        return replace(spec, weight=packed_table(name, table, spec.weight))
     _check_name(name, list(dict.fromkeys(bag.name for bag in spec.bags)))
-    packed = _packed(name, table, next(bag.weight for bag in spec.bags if bag.name == name))
+    packed = packed_table(name, table, next(bag.weight for bag in spec.bags if bag.name == name))
     bags = [replace(bag, weight=packed) if bag.name == name else bag for bag in spec.bags]
     return replace(spec, bags=tuple(bags))
 
@@ -128,16 +128,35 @@ def _check_name(name: str, names: list[str]) -> None:
         raise ValueError(f"name in tables must be {legal}, {what}, not {name!r}")
 
 
-def _packed(name: str, table: Any, weight: Any) -> QuantizedTable:
-    """Return a table that stands for a weight of the model."""
+def packed_table(
+    name: str, table: Any, weight: Any, scale_dtype: str | None = None
+) -> QuantizedTable:
+    """Return the quantised table that stands for a weight of a model.
+
+    Parameters
+    ----------
+    name : str
+        Of the weight, for messages.
+    table : str or QuantizedTable
+        int8 or int4, for the weight to be packed, or the table.
+    weight : float32 (N, D)
+        The weight.
+    scale_dtype : str, optional
+        As of `quantize`.
+
+    Raises
+    ------
+    TypeError
+        `table` is neither of both, or the weight isn't float32.
+    ValueError
+        Its shape is another, or the weight can't be packed.
+    """
     if isinstance(table, str):
-        format_of(table)
-        table = quantize(weight, table)
+        table = quantize(weight, table, scale_dtype)
     if not isinstance(table, QuantizedTable):
         kind = type(table).__name__
         raise TypeError(f"table {name!r} must be 'int8', 'int4' or a QuantizedTable, not {kind}")
-    if table.shape != weight.shape:
-        raise ValueError(
-            f"table {name!r} must be of the model's shape {weight.shape}, not {table.shape}"
-        )
+    shape = tuple(weight.shape)
+    if table.shape != shape:
+        raise ValueError(f"table {name!r} must be of the model's shape {shape}, not {table.shape}")
     return table

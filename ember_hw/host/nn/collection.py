@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 
 import torch
 
+from ember_hw.compiler.quantized_rows import QuantizedTable
 from ember_hw.errors import EmberError
 from ember_hw.host.device import Device
 from ember_hw.host.nn.devices import chosen_device, split_device
@@ -19,39 +20,13 @@ from ember_hw.host.nn.functional import checked_bag
 from ember_hw.host.nn.gradients import BagGradient, needs_gradient, pooled_with_gradient
 from ember_hw.host.nn.graphs import outside_graphs
 from ember_hw.host.nn.lookups import BagCall, Lookups, check_weight
-from ember_hw.host.nn.modules import EmbeddingBag, check_source, options_of
+from ember_hw.host.nn.modules import EmbeddingBag, options_of
+from ember_hw.host.nn.quantized import QuantizedEmbeddingBag
+from ember_hw.host.nn.table_config import Bag, TableConfig, data_type_of, named, stored_as
 
 __all__ = ["EmbeddingBagCollection", "Group", "TableConfig"]
 
 Tensor = torch.Tensor
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableConfig:
-    """One table of a collection, as TorchRec's `EmbeddingBagConfig` describes it.
-
-    Parameters
-    ----------
-    num_embeddings, embedding_dim : int
-        Its shape.
-    name : str
-        What parameters and messages call it; without a dot.
-    feature_names : sequence of str
-        Features that look up in it.
-    pooling : str or enum
-        "sum", "mean" or "max" in upper or lower case, or TorchRec's `PoolingType`.
-    include_last_offset, padding_idx, sparse
-        As of `torch.nn.EmbeddingBag`.
-    """
-
-    num_embeddings: int
-    embedding_dim: int
-    name: str
-    feature_names: Sequence[str]
-    pooling: Any = "sum"
-    include_last_offset: bool = False
-    padding_idx: int | None = None
-    sparse: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,10 +67,13 @@ class EmbeddingBagCollection(torch.nn.Module):
         As of `EmbeddingBag`.
     opt_level : int
         0 to 3; 2 and 3 can run many bags in one program.
+    output_dtype : torch.dtype, optional
+        float32, float16 or bfloat16: of all pooled rows; by default each table's own, float32 of a
+        quantised one.
 
     Attributes
     ----------
-    embedding_bags : ModuleDict of EmbeddingBag
+    embedding_bags : ModuleDict of EmbeddingBag and QuantizedEmbeddingBag
         By name of the table.
     groups : tuple of Group
         What the latest call ran in one program, and what not.
@@ -127,6 +105,7 @@ class EmbeddingBagCollection(torch.nn.Module):
         device: Any = None,
         *,
         opt_level: int = 3,
+        output_dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         accelerator, _ = split_device(device)
@@ -134,20 +113,31 @@ class EmbeddingBagCollection(torch.nn.Module):
         self._features: dict[str, tuple[str, ...]] = {}
         for table in tables:
             name = str(table.name)
-            bag = EmbeddingBag(
+            stored = stored_as(table)
+            bag: Bag = EmbeddingBag(
                 table.num_embeddings,
                 table.embedding_dim,
-                mode=_mode(table.pooling),
+                mode=named(table.pooling),
                 include_last_offset=getattr(table, "include_last_offset", False),
                 padding_idx=getattr(table, "padding_idx", None),
                 sparse=getattr(table, "sparse", False),
                 device=device,
+                dtype=stored if isinstance(stored, torch.dtype) else None,
                 opt_level=opt_level,
+                output_dtype=output_dtype,
             )
+            if isinstance(stored, str):
+                bag = QuantizedEmbeddingBag.from_torch(
+                    bag,
+                    stored,
+                    output_dtype=output_dtype or torch.float32,
+                    device=accelerator,
+                    opt_level=opt_level,
+                )
             self._add(name, bag, table.feature_names)
         self._finish(is_weighted, accelerator, opt_level)
 
-    def _add(self, name: str, bag: EmbeddingBag, features: Sequence[str]) -> None:
+    def _add(self, name: str, bag: Bag, features: Sequence[str]) -> None:
         if name in self._features:
             raise ValueError(f"names of tables must be distinct, and {name!r} stands twice")
         self.embedding_bags[name] = bag
@@ -165,22 +155,31 @@ class EmbeddingBagCollection(torch.nn.Module):
         *,
         device: Device | str | None = None,
         opt_level: int = 3,
+        tables: Mapping[str, str | QuantizedTable] | None = None,
+        output_dtype: torch.dtype | None = None,
     ) -> Self:
         """Return a collection that shares the tables of another one.
 
         Parameters
         ----------
         module : mapping of str to torch.nn.EmbeddingBag, or TorchRec's EmbeddingBagCollection
-            Of a mapping, like a ModuleDict, each key names a table and its one feature.
+            Of a mapping, like a ModuleDict, each key names a table and its one feature; its bags
+            may be `QuantizedEmbeddingBag`, too.
         device : Device, str or None
             Computes the lookups: a device, a backend by name, or the default device.
         opt_level : int
             0 to 3.
+        tables : mapping of str to str or QuantizedTable, optional
+            Quantised tables for some of the module's, by name: "int8" or "int4" packs the bag's own
+            as `ember_hw.quantize` does, a `QuantizedTable` stands for it.
+        output_dtype : torch.dtype, optional
+            As of the class.
 
         Raises
         ------
         TypeError, ValueError, UnsupportedError
-            It is something else, or a bag is one that `EmbeddingBag.from_torch` refuses.
+            It is something else, a bag is one that `EmbeddingBag.from_torch` refuses, or `tables`
+            names none of its tables.
         """
         accelerator = chosen_device(device)
         bags: Any = getattr(module, "embedding_bags", module)
@@ -197,10 +196,37 @@ class EmbeddingBagCollection(torch.nn.Module):
                 for config in module.embedding_bag_configs()
             }
             is_weighted = bool(module.is_weighted())
+        packed = dict(tables or {})
+        for name in packed:
+            if name not in features:
+                raise ValueError(
+                    f"name in tables must be one of {', '.join(features)}, not {name!r}"
+                )
         made = cls((), device=accelerator, opt_level=opt_level)
         for name, bag in cast("Mapping[str, Any]", bags).items():
-            check_source(bag, torch.nn.EmbeddingBag, EmbeddingBag)
-            own = EmbeddingBag.from_torch(bag, device=accelerator, opt_level=opt_level)
+            own: Bag
+            if name in packed:
+                own = QuantizedEmbeddingBag.from_torch(
+                    bag,
+                    packed[name],
+                    output_dtype=output_dtype or torch.float32,
+                    device=accelerator,
+                    opt_level=opt_level,
+                )
+            elif isinstance(bag, QuantizedEmbeddingBag):
+                own = QuantizedEmbeddingBag(
+                    bag.table,
+                    bag.mode,
+                    bag.include_last_offset,
+                    bag.padding_idx,
+                    output_dtype=output_dtype or bag.output_dtype,
+                    device=accelerator,
+                    opt_level=opt_level,
+                )
+            else:
+                own = EmbeddingBag.from_torch(
+                    bag, device=accelerator, opt_level=opt_level, output_dtype=output_dtype
+                )
             made._add(name, own, features[name])
         made._finish(is_weighted, accelerator, opt_level)
         return made
@@ -221,7 +247,8 @@ class EmbeddingBagCollection(torch.nn.Module):
                 pooling=bag.mode,
                 include_last_offset=bag.include_last_offset,
                 padding_idx=bag.padding_idx,
-                sparse=bag.sparse,
+                sparse=isinstance(bag, EmbeddingBag) and bag.sparse,
+                data_type=data_type_of(bag),
             )
             for name, bag in self._bags().items()
         ]
@@ -275,17 +302,20 @@ class EmbeddingBagCollection(torch.nn.Module):
             rows = self._pool(calls)
         return KeyedRows(dict(zip(calls, rows, strict=True)))
 
-    def _bags(self) -> dict[str, EmbeddingBag]:
-        return cast("dict[str, EmbeddingBag]", dict(self.embedding_bags.items()))
+    def _bags(self) -> dict[str, Bag]:
+        return cast("dict[str, Bag]", dict(self.embedding_bags.items()))
 
     def _checked(self, feature: Feature, table: str) -> BagGradient:
         bag = self._bags()[table]
-        check_weight(bag.weight, table)
-        options = options_of(bag, table)
+        if isinstance(bag, QuantizedEmbeddingBag):
+            weight, options = bag.table, bag.options(table)
+        else:
+            weight, options = bag.weight, options_of(bag, table)
+            check_weight(weight, table)
         if feature.ends_with_last is not None:
             options = replace(options, include_last_offset=feature.ends_with_last)
         return checked_bag(
-            options, feature.indices, bag.weight, feature.offsets, feature.per_sample_weights
+            options, feature.indices, weight, feature.offsets, feature.per_sample_weights
         )
 
     def _pool(self, calls: Mapping[str, BagCall]) -> list[Tensor]:
@@ -327,8 +357,3 @@ class EmbeddingBagCollection(torch.nn.Module):
                 results = self._lookups.run_together(program, list(calls.values()))
                 rows.update(zip(calls, results, strict=True))
         return self._lookups.refused.get(key)
-
-
-def _mode(pooling: Any) -> str:
-    """Return the mode of a pooling: a string, or an enum that has one as its value."""
-    return str(getattr(pooling, "value", pooling)).lower()

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ember_hw.compiler.quantized_rows import QuantizedTable
 from ember_hw.errors import UnsupportedError
 from ember_hw.host.arrays import check_count, check_rows, integer_array
 from ember_hw.host.device import Device
@@ -22,7 +23,7 @@ from ember_hw.host.nn.gradients import (
     pooled_with_gradient,
     rows_of,
 )
-from ember_hw.host.nn.lookups import BagCall, Lookups, check_weight, dtype_of
+from ember_hw.host.nn.lookups import BagCall, Lookups, Table, check_weight, dtype_of
 from ember_hw.host.nn.nested import is_nested, nested_like, parts_of
 from ember_hw.host.request import normalise_request, padding_row
 
@@ -33,7 +34,10 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True)
 class BagOptions:
-    """What an embedding bag is, besides its table; as of `torch.nn.EmbeddingBag`."""
+    """What an embedding bag is, besides its table; as of `torch.nn.EmbeddingBag`.
+
+    `name` is how messages call the table, `output_dtype` that of the pooled rows.
+    """
 
     mode: str = "mean"
     include_last_offset: bool = False
@@ -43,6 +47,7 @@ class BagOptions:
     max_norm: float | None = None
     norm_type: float = 2.0
     name: str = "weight"
+    output_dtype: torch.dtype | None = None
 
     def check(self) -> None:
         """Refuse what no call may have.
@@ -77,7 +82,7 @@ def refuse_max_norm(max_norm: float | None, norm_type: float) -> None:
 
 def embedding_bag(
     input: Tensor,
-    weight: Tensor,
+    weight: Table,
     offsets: Tensor | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
@@ -89,6 +94,7 @@ def embedding_bag(
     padding_idx: int | None = None,
     *,
     device: Device | None = None,
+    output_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Pool rows of a table bag by bag on a device.
 
@@ -99,7 +105,7 @@ def embedding_bag(
     ----------
     input : int32 or int64 (N,) or (B, L), or nested tensor of B parts
         Rows to look up.
-    weight : float32, float16 or bfloat16 (num_embeddings, D)
+    weight : float32, float16 or bfloat16 (num_embeddings, D), or QuantizedTable
         The table.
     offsets : int32 or int64 (B,) or (B + 1,), optional
         Where each bag begins in 1-D `input`.
@@ -108,13 +114,15 @@ def embedding_bag(
     norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx
         As of `torch.nn.functional.embedding_bag`.
     per_sample_weights : of the table's dtype and the shape of `input`, optional
-        What each row is multiplied by; with mode "sum" alone.
+        What each row is multiplied by; with mode "sum" alone. Float32 with a quantised table.
     device : Device, optional
         Computes it; see `ember_hw.nn.default_device`.
+    output_dtype : torch.dtype, optional
+        float32, float16 or bfloat16; by default the table's, float32 of a quantised one.
 
     Returns
     -------
-    (B, D) of the table's dtype
+    (B, D) of the output dtype
         Accumulated in float32, rounded once. Zeros for an empty bag, in each mode.
 
     Raises
@@ -122,7 +130,8 @@ def embedding_bag(
     TypeError, ValueError, IndexError
         The arguments break a rule; the device wasn't touched.
     UnsupportedError
-        There is a `max_norm`, or the table is of another dtype.
+        There is a `max_norm`, the table is of another dtype, or `per_sample_weights` needs a
+        gradient and the table is quantised.
     NotImplementedError
         `per_sample_weights` with another mode than "sum".
 
@@ -141,9 +150,10 @@ def embedding_bag(
         sparse,
         max_norm,
         norm_type,
+        output_dtype=output_dtype,
     )
     check_weight(weight, "weight")
-    return run_bag(_lookups_of(weight, device), options, input, weight, offsets, per_sample_weights)
+    return run_bag(lookups_of(weight, device), options, input, weight, offsets, per_sample_weights)
 
 
 def embedding(
@@ -156,6 +166,7 @@ def embedding(
     sparse: bool = False,
     *,
     device: Device | None = None,
+    output_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Look up rows of a table on a device: ``out[..] = weight[input[..]]``.
 
@@ -163,7 +174,7 @@ def embedding(
     ----------
     input : int32 or int64 (..), or nested tensor
         Rows to look up.
-    weight : float32, float16 or bfloat16 (num_embeddings, D)
+    weight : float32, float16 or bfloat16 (num_embeddings, D), or QuantizedTable
         The table.
     padding_idx : int, optional
         The row that gets no gradient; its stored values are returned.
@@ -173,10 +184,12 @@ def embedding(
         As of `torch.nn.functional.embedding`.
     device : Device, optional
         Computes it; see `ember_hw.nn.default_device`.
+    output_dtype : torch.dtype, optional
+        As of `embedding_bag`.
 
     Returns
     -------
-    (.., D) of the table's dtype
+    (.., D) of the output dtype
         Nested, if the input is.
 
     Raises
@@ -195,15 +208,23 @@ def embedding(
     """
     refuse_max_norm(max_norm, norm_type)
     check_weight(weight, "weight")
-    lookups = _lookups_of(weight, device)
-    return run_rows(lookups, input, weight, padding_idx, scale_grad_by_freq, sparse)
+    lookups = lookups_of(weight, device)
+    return run_rows(
+        lookups,
+        input,
+        weight,
+        padding_idx,
+        scale_grad_by_freq,
+        sparse,
+        output_dtype=output_dtype,
+    )
 
 
 def run_bag(
     lookups: Lookups,
     options: BagOptions,
     input: Tensor,
-    weight: Tensor,
+    weight: Table,
     offsets: Tensor | None,
     per_sample_weights: Tensor | None,
 ) -> Tensor:
@@ -218,12 +239,17 @@ def run_bag(
 def checked_bag(
     options: BagOptions,
     input: Any,
-    weight: Tensor,
+    weight: Table,
     offsets: Any,
     per_sample_weights: Any,
 ) -> BagGradient:
     """Return a checked call, and what its gradient needs; see `embedding_bag`."""
     options.check()
+    if isinstance(weight, QuantizedTable) and needs_gradient(per_sample_weights):
+        raise UnsupportedError(
+            "per_sample_weights must need no gradient with a quantised table, which has none "
+            f"(table {options.name!r}); detach them, or use a table of float32"
+        )
     include_last_offset = options.include_last_offset
     if is_nested(input):
         if offsets is not None:
@@ -249,7 +275,7 @@ def checked_bag(
     if options.padding_idx is not None and needs_gradient(per_sample_weights):
         kept = torch.nonzero(input.reshape(-1) != options.padding_idx % rows).reshape(-1)
     return BagGradient(
-        BagCall(options.name, weight, lookup, options.mode),
+        BagCall(options.name, weight, lookup, options.mode, options.output_dtype),
         input,
         per_sample_weights,
         kept,
@@ -261,31 +287,38 @@ def checked_bag(
 def run_rows(
     lookups: Lookups,
     input: Any,
-    weight: Tensor,
+    weight: Table,
     padding_idx: int | None,
     scale_grad_by_freq: bool,
     sparse: bool,
     name: str = "weight",
+    output_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Look up rows; see `embedding`. The table is checked."""
     if is_nested(input):
         values, offsets, _ = parts_of(input, None, name)
-        found = run_rows(lookups, values, weight, padding_idx, scale_grad_by_freq, sparse, name)
+        found = run_rows(
+            lookups, values, weight, padding_idx, scale_grad_by_freq, sparse, name, output_dtype
+        )
         return nested_like(input, found, offsets)
     padding = padding_row(padding_idx, weight.shape[0], name)
     indices = integer_array("indices", input, name)
     check_count("indices", indices.size, name)
     check_rows("indices", indices, weight.shape[0], name)
-    if not needs_gradient(weight):
-        return lookups.rows(name, weight, indices)
+
+    def compute() -> Tensor:
+        return lookups.rows(name, weight, indices, output_dtype)
+
+    if isinstance(weight, QuantizedTable) or not needs_gradient(weight):
+        return compute()
     gradient = RowGradient(input, -1 if padding is None else padding, scale_grad_by_freq, sparse)
-    return rows_of(lambda: lookups.rows(name, weight, indices), gradient, weight)
+    return rows_of(compute, gradient, weight)
 
 
 _of_weights: dict[tuple[int, int], Lookups] = {}
 
 
-def _lookups_of(weight: Tensor, device: Device | None) -> Lookups:
+def lookups_of(weight: Table, device: Device | None) -> Lookups:
     """Return the lookups of a table that no module has; they end with its tensor."""
     device = device or default_device()
     key = id(weight), id(device)

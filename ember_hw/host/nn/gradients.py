@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch.autograd.function import once_differentiable
 
-from ember_hw.host.nn.lookups import BagCall
+from ember_hw.host.nn.lookups import BagCall, Table
 from ember_hw.host.request import MODES
 
 __all__ = ["BagGradient", "RowGradient", "needs_gradient", "pooled_with_gradient", "rows_of"]
@@ -68,9 +68,11 @@ class RowGradient:
     sparse: bool
 
 
-def needs_gradient(*tensors: Tensor | None) -> bool:
-    """Whether autograd has to know of an operation on these tensors."""
-    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+def needs_gradient(*tables: Table | None) -> bool:
+    """Whether autograd has to know of an operation on these tensors; quantised tables have none."""
+    return torch.is_grad_enabled() and any(
+        isinstance(table, Tensor) and table.requires_grad for table in tables
+    )
 
 
 def pooled_with_gradient(
@@ -107,7 +109,11 @@ class _Pool(torch.autograd.Function):
         count = len(gradients)
         # Values that a gradient depends on are saved, so that torch refuses it once they were
         # written; the others may be.
-        depends = [g.call.mode == "max" or g.per_sample_weights is not None for g in gradients]
+        depends = [
+            isinstance(g.call.weight, Tensor)
+            and (g.call.mode == "max" or g.per_sample_weights is not None)
+            for g in gradients
+        ]
         kept = [t if d else None for t, d in zip(tensors[:count], depends, strict=True)]
         ctx.save_for_backward(*kept, *tensors[count:], *(g.indices for g in gradients))
         ctx.shapes = [tensor.shape for tensor in tensors[:count]]
@@ -123,7 +129,10 @@ class _Pool(torch.autograd.Function):
         of_scales: list[Tensor | None] = []
         for number, gradient in enumerate(ctx.gradients):
             weight, scales = saved[number], saved[count + number]
-            one = _Bag(gradient, grads[number].contiguous(), weight, scales)
+            grad = grads[number].contiguous()
+            if isinstance(gradient.call.weight, Tensor):  # rows may come back in another dtype
+                grad = grad.to(gradient.call.weight.dtype)
+            one = _Bag(gradient, grad, weight, scales)
             of_weights.append(one.of_weight(ctx.shapes[number][0]) if needed[number] else None)
             of_scales.append(one.of_scales() if needed[count + number] else None)
         return None, None, *of_weights, *of_scales
@@ -212,7 +221,7 @@ class _Rows(torch.autograd.Function):
     def forward(ctx: Any, *arguments: Any) -> Tensor:
         compute, gradient, weight = arguments
         ctx.gradient = gradient
-        ctx.rows = weight.shape[0]
+        ctx.rows, ctx.dtype = weight.shape[0], weight.dtype
         ctx.save_for_backward(gradient.indices)
         return compute()
 
@@ -223,7 +232,7 @@ class _Rows(torch.autograd.Function):
         (indices,) = ctx.saved_tensors
         gradient = cast(RowGradient, ctx.gradient)
         of_weight = _ATEN.embedding_backward(
-            grad.contiguous(),
+            grad.contiguous().to(ctx.dtype),
             indices.to(grad.device),
             ctx.rows,
             gradient.padding_idx,

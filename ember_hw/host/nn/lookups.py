@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,8 +22,10 @@ from ember_hw.compiler.element_dtypes import (
 )
 from ember_hw.compiler.frontend.embedding_bag import EmbeddingBagSpec
 from ember_hw.compiler.frontend.operation_spec import OperationSpec, Source
+from ember_hw.compiler.frontend.row_types import output_name
 from ember_hw.compiler.frontend.tables import MERGED_LEVELS, TablesSpec
 from ember_hw.compiler.program import OPT_LEVELS, Program
+from ember_hw.compiler.quantized_rows import QuantizedTable
 from ember_hw.errors import UnsupportedError
 from ember_hw.host.arrays import IndexArray
 from ember_hw.host.device import Device
@@ -31,9 +33,10 @@ from ember_hw.host.nn.devices import default_device
 from ember_hw.host.program_cache import program_of
 from ember_hw.host.request import LookupRequest
 
-__all__ = ["BagCall", "Lookups", "check_weight", "dtype_of"]
+__all__ = ["BagCall", "Lookups", "Table", "check_weight", "dtype_of"]
 
 Tensor = torch.Tensor
+Table: TypeAlias = torch.Tensor | QuantizedTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,28 +47,37 @@ class BagCall:
     ----------
     name : str
         How messages call the table.
-    weight : tensor, float32, float16 or bfloat16 (num_embeddings, D)
+    weight : tensor, float32, float16 or bfloat16 (num_embeddings, D), or QuantizedTable
         The table.
     lookup : LookupRequest
         Its bags, without lookups of `padding_idx`.
     mode : str
         "sum", "mean" or "max".
+    output_dtype : torch.dtype, optional
+        Of the pooled rows; the table's if absent, float32 of a quantised one.
     """
 
     name: str
-    weight: Tensor
+    weight: Table
     lookup: LookupRequest
     mode: str
+    output_dtype: torch.dtype | None = None
 
     @property
     def shape_class(self) -> tuple[Any, ...]:
         """What a program depends on, besides the columns of the table."""
         lookup = self.lookup
-        return self.mode, lookup.indices.dtype, lookup.weights is not None, self.weight.dtype
+        return (
+            self.mode,
+            lookup.indices.dtype,
+            lookup.weights is not None,
+            _rows_of(self.weight),
+            self.output_dtype,
+        )
 
 
 def check_weight(weight: Any, name: str) -> None:
-    """Refuse a table that isn't a dense matrix of floats with data.
+    """Refuse a table that isn't a dense matrix of floats with data, and no quantised one.
 
     Raises
     ------
@@ -76,6 +88,8 @@ def check_weight(weight: Any, name: str) -> None:
     UnsupportedError
         Its dtype is another.
     """
+    if isinstance(weight, QuantizedTable):
+        return
     if not isinstance(weight, torch.Tensor):
         raise TypeError(f"{name} must be a torch tensor, not {type(weight).__name__}")
     if weight.layout != torch.strided or weight.is_nested or weight.is_meta:
@@ -91,8 +105,13 @@ def check_weight(weight: Any, name: str) -> None:
         )
 
 
-def dtype_of(weight: Tensor) -> np.dtype[Any]:
-    """Return the dtype of a table's rows as arrays; bfloat16 is that of ml_dtypes."""
+def dtype_of(weight: Table) -> np.dtype[Any]:
+    """Return the dtype of the weights of lookups in a table: its own, of a quantised one float32.
+
+    That of bfloat16 is that of ml_dtypes.
+    """
+    if isinstance(weight, QuantizedTable):
+        return ELEMENT_DTYPES["f32"]
     return ELEMENT_DTYPES[FLOAT_NAMES[str(weight.dtype).removeprefix("torch.")]]
 
 
@@ -159,7 +178,7 @@ class Lookups:
         self._held.clear()
 
     def pool(self, call: BagCall) -> Tensor:
-        """Return the pooled rows of one bag, (B, D) of the table's dtype."""
+        """Return the pooled rows of one bag, (B, D) of the output dtype."""
         program = self._program(
             (self.device, "bag", *call.shape_class),
             (call.weight,),
@@ -181,7 +200,7 @@ class Lookups:
         names = tuple(call.name for call in calls)
         self._check_together(calls)
 
-        def spec(tables: Sequence[NDArray[Any]]) -> TablesSpec:
+        def spec(tables: Sequence[NDArray[Any] | QuantizedTable]) -> TablesSpec:
             bags = [_bag_spec(c, tables[place]) for c, place in zip(calls, places, strict=True)]
             return TablesSpec(tuple(bags), tuple(f"tab{place}" for place in places), ())
 
@@ -193,8 +212,14 @@ class Lookups:
         results = self.device.run(program, [call.lookup for call in calls])
         return [_tensor(rows, call.weight) for rows, call in zip(results, calls, strict=True)]
 
-    def rows(self, name: str, weight: Tensor, indices: IndexArray) -> Tensor:
-        """Return the row of each index, (.., D) of the table's dtype.
+    def rows(
+        self,
+        name: str,
+        weight: Table,
+        indices: IndexArray,
+        output_dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """Return the row of each index, (.., D) of the output dtype.
 
         Raises
         ------
@@ -202,13 +227,14 @@ class Lookups:
             There are too many indices, or one is outside the table.
         """
         dtype = indices.dtype.name
+        output = None if output_dtype is None else output_name(output_dtype)
         program = self._program(
-            (self.device, "rows", dtype, weight.dtype),
+            (self.device, "rows", dtype, _rows_of(weight), output),
             (weight,),
             lambda tables: OperationSpec(
                 kind="embedding",
                 name=name,
-                facts={"index_dtype": dtype},
+                facts={"index_dtype": dtype, "output": output},
                 input_names=("indices",),
                 sources={"indices": Source("indices")},
                 weights={"weight": (name, tables[0])},
@@ -223,8 +249,12 @@ class Lookups:
                 f"opt_level must be 2 or 3 for {len(calls)} bags in one program, not "
                 f"{self.opt_level}"
             )
-        size = calls[0].weight.element_size()
+        first = calls[0].weight
+        is_packed = isinstance(first, QuantizedTable)
+        size = 1 if is_packed else first.element_size()
         longest = longest_rows(self.device.config, size)[self.opt_level]
+        if is_packed:
+            longest = first.format.elements(longest)
         for call in calls:
             columns = call.weight.shape[1]
             if not 1 <= columns <= longest:
@@ -236,8 +266,8 @@ class Lookups:
     def _program(
         self,
         key: tuple[Any, ...],
-        weights: Sequence[Tensor],
-        spec: Callable[[Sequence[NDArray[Any]]], Any],
+        weights: Sequence[Table],
+        spec: Callable[[Sequence[NDArray[Any] | QuantizedTable]], Any],
     ) -> Program:
         """Return the program of a shape class with these tables, as they are now."""
         places = tuple(_place(weight) for weight in weights)
@@ -252,7 +282,7 @@ class Lookups:
         return held.program
 
 
-def _bag_spec(call: BagCall, table: NDArray[Any]) -> EmbeddingBagSpec:
+def _bag_spec(call: BagCall, table: NDArray[Any] | QuantizedTable) -> EmbeddingBagSpec:
     return EmbeddingBagSpec(
         name=call.name,
         num_embeddings=table.shape[0],
@@ -266,14 +296,23 @@ def _bag_spec(call: BagCall, table: NDArray[Any]) -> EmbeddingBagSpec:
         weight=table,
         mode=call.mode,
         weights_name=None if call.lookup.weights is None else "per_sample_weights",
+        output=None if call.output_dtype is None else output_name(call.output_dtype),
     )
 
 
 _number = count()
 
 
-def _place(weight: Tensor) -> tuple[Any, ...]:
+def _rows_of(weight: Table) -> object:
+    """Return what tells the rows of tables apart, but for their number and length."""
+    return weight.format.name if isinstance(weight, QuantizedTable) else weight.dtype
+
+
+def _place(weight: Table) -> tuple[Any, ...]:
     """Return what says whose memory a program reads; of a copy also which version it is of."""
+    if isinstance(weight, QuantizedTable):
+        rows: Any = weight.rows
+        return (rows.__array_interface__["data"][0], rows.shape, rows.strides, weight.shape)
     place = (weight.data_ptr(), weight.shape, weight.stride())
     if weight.device.type == "cpu":
         return place
@@ -281,10 +320,10 @@ def _place(weight: Tensor) -> tuple[Any, ...]:
     return (*place, next(_number) if weight.is_inference() else weight._version)
 
 
-def _array(weight: Tensor) -> NDArray[Any]:
-    return tensor_array(weight)
+def _array(weight: Table) -> NDArray[Any] | QuantizedTable:
+    return weight if isinstance(weight, QuantizedTable) else tensor_array(weight)
 
 
-def _tensor(rows: NDArray[Any], weight: Tensor) -> Tensor:
+def _tensor(rows: NDArray[Any], weight: Table) -> Tensor:
     tensor: Tensor = tensor_of(rows)
-    return tensor.to(weight.device)
+    return tensor if isinstance(weight, QuantizedTable) else tensor.to(weight.device)

@@ -9,10 +9,11 @@ and `from_pretrained` are torch's own.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 
+from ember_hw.compiler.frontend.row_types import output_name
 from ember_hw.host.device import Device
 from ember_hw.host.nn.devices import chosen_device, split_device
 from ember_hw.host.nn.functional import BagOptions, refuse_max_norm, run_bag, run_rows
@@ -25,7 +26,75 @@ __all__ = ["Embedding", "EmbeddingBag"]
 Tensor = torch.Tensor
 
 
-class Embedding(torch.nn.Embedding):
+class _DropIn(torch.nn.Module):
+    """What both modules have: a device, and a way from torch's own."""
+
+    _theirs: ClassVar[type[torch.nn.Module]]
+    _lookups: Lookups
+    _output_dtype: torch.dtype | None
+
+    @classmethod
+    def from_torch(
+        cls,
+        module: torch.nn.Module,
+        *,
+        device: Device | str | None = None,
+        opt_level: int = 3,
+        output_dtype: torch.dtype | None = None,
+    ) -> Self:
+        """Return a module that shares the table of torch's.
+
+        Parameters
+        ----------
+        module : torch.nn.Embedding or torch.nn.EmbeddingBag
+            Of the class that this one stands for. Its parameter becomes this module's, too.
+        device : Device, str or None
+            Computes the lookups: a device, a backend by name, or the default device.
+        opt_level : int
+            0 to 3.
+        output_dtype : torch.dtype, optional
+            As of the constructor; by default that of the module, if it is a drop-in module.
+
+        Raises
+        ------
+        TypeError
+            It is another kind of module.
+        ValueError
+            It has hooks, or an option that is no legal value.
+        UnsupportedError
+            It has a `max_norm`.
+        """
+        check_source(module, cls._theirs, cls)
+        made = cls.__new__(cls)
+        torch.nn.Module.__init__(made)
+        made.weight = module.weight
+        facts = {name: value for name, value in vars(module).items() if name not in vars(made)}
+        vars(made).update(facts)
+        own: torch.dtype | None = facts.get("_output_dtype")
+        made._finish(chosen_device(device), opt_level, output_dtype or own)
+        return made.train(module.training)
+
+    @property
+    def accelerator(self) -> Device:
+        """The device that computes the lookups; its `report` tells of the latest run."""
+        return self._lookups.device
+
+    def _finish(
+        self, accelerator: Device | None, opt_level: int, output_dtype: torch.dtype | None
+    ) -> None:
+        """Check the options of torch's module, and add what is this one's own."""
+        facts: Any = self
+        refuse_max_norm(facts.max_norm, facts.norm_type)
+        padding_row(facts.padding_idx, facts.num_embeddings, "weight")
+        if isinstance(self, torch.nn.EmbeddingBag):
+            check_mode(facts.mode, "weight")
+        if output_dtype is not None:
+            output_name(output_dtype)  # legal
+        self._lookups = Lookups(accelerator, opt_level)
+        self._output_dtype = output_dtype
+
+
+class Embedding(_DropIn, torch.nn.Embedding):
     """`torch.nn.Embedding` whose rows are looked up on a device.
 
     Parameters
@@ -39,6 +108,8 @@ class Embedding(torch.nn.Embedding):
         (`ember_hw.nn.default_device`); anything else says where torch keeps the table.
     opt_level : int
         0 to 3, of the program.
+    output_dtype : torch.dtype, optional
+        float32, float16 or bfloat16: of the rows that come back; by default the table's.
 
     Raises
     ------
@@ -55,6 +126,8 @@ class Embedding(torch.nn.Embedding):
     torch.Size([2, 4, 3])
     """
 
+    _theirs = torch.nn.Embedding
+
     def __init__(
         self,
         num_embeddings: int,
@@ -70,6 +143,7 @@ class Embedding(torch.nn.Embedding):
         dtype: torch.dtype | None = None,
         *,
         opt_level: int = 3,
+        output_dtype: torch.dtype | None = None,
     ) -> None:
         refuse_max_norm(max_norm, norm_type)
         padding_row(padding_idx, num_embeddings, "weight")
@@ -87,56 +161,7 @@ class Embedding(torch.nn.Embedding):
             place,
             dtype,
         )
-        self._lookups = Lookups(accelerator, opt_level)
-
-    @classmethod
-    def from_torch(
-        cls,
-        module: torch.nn.Embedding,
-        *,
-        device: Device | str | None = None,
-        opt_level: int = 3,
-    ) -> Self:
-        """Return a module that shares the table of torch's.
-
-        Parameters
-        ----------
-        module : torch.nn.Embedding
-            Its parameter becomes this module's, too.
-        device : Device, str or None
-            Computes the lookups: a device, a backend by name, or the default device.
-        opt_level : int
-            0 to 3.
-
-        Raises
-        ------
-        TypeError
-            It is another kind of module.
-        ValueError
-            It has hooks.
-        UnsupportedError
-            It has a `max_norm`.
-        """
-        check_source(module, torch.nn.Embedding, cls)
-        made = cls(
-            module.num_embeddings,
-            module.embedding_dim,
-            module.padding_idx,
-            module.max_norm,
-            module.norm_type,
-            module.scale_grad_by_freq,
-            module.sparse,
-            module.weight,
-            device=chosen_device(device),
-            opt_level=opt_level,
-        )
-        made.weight = module.weight
-        return made.train(module.training)
-
-    @property
-    def accelerator(self) -> Device:
-        """The device that computes the lookups; its `report` tells of the latest run."""
-        return self._lookups.device
+        self._finish(accelerator, opt_level, output_dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """Look up rows; see `ember_hw.nn.functional.embedding`."""
@@ -155,10 +180,11 @@ class Embedding(torch.nn.Embedding):
             self.padding_idx,
             self.scale_grad_by_freq,
             self.sparse,
+            output_dtype=self._output_dtype,
         )
 
 
-class EmbeddingBag(torch.nn.EmbeddingBag):
+class EmbeddingBag(_DropIn, torch.nn.EmbeddingBag):
     """`torch.nn.EmbeddingBag` whose rows are pooled on a device.
 
     Parameters
@@ -174,6 +200,8 @@ class EmbeddingBag(torch.nn.EmbeddingBag):
         (`ember_hw.nn.default_device`); anything else says where torch keeps the table.
     opt_level : int
         0 to 3, of the program.
+    output_dtype : torch.dtype, optional
+        float32, float16 or bfloat16: of the rows that come back; by default the table's.
 
     Raises
     ------
@@ -189,6 +217,8 @@ class EmbeddingBag(torch.nn.EmbeddingBag):
     >>> bag(torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 4])).shape
     torch.Size([2, 3])
     """
+
+    _theirs = torch.nn.EmbeddingBag
 
     def __init__(
         self,
@@ -206,6 +236,7 @@ class EmbeddingBag(torch.nn.EmbeddingBag):
         dtype: torch.dtype | None = None,
         *,
         opt_level: int = 3,
+        output_dtype: torch.dtype | None = None,
     ) -> None:
         refuse_max_norm(max_norm, norm_type)
         check_mode(mode, "weight")
@@ -225,58 +256,7 @@ class EmbeddingBag(torch.nn.EmbeddingBag):
             place,
             dtype,
         )
-        self._lookups = Lookups(accelerator, opt_level)
-
-    @classmethod
-    def from_torch(
-        cls,
-        module: torch.nn.EmbeddingBag,
-        *,
-        device: Device | str | None = None,
-        opt_level: int = 3,
-    ) -> Self:
-        """Return a module that shares the table of torch's.
-
-        Parameters
-        ----------
-        module : torch.nn.EmbeddingBag
-            Its parameter becomes this module's, too.
-        device : Device, str or None
-            Computes the lookups: a device, a backend by name, or the default device.
-        opt_level : int
-            0 to 3.
-
-        Raises
-        ------
-        TypeError
-            It is another kind of module.
-        ValueError
-            It has hooks, or a `mode` that torch would refuse when it is called.
-        UnsupportedError
-            It has a `max_norm`.
-        """
-        check_source(module, torch.nn.EmbeddingBag, cls)
-        made = cls(
-            module.num_embeddings,
-            module.embedding_dim,
-            module.max_norm,
-            module.norm_type,
-            module.scale_grad_by_freq,
-            module.mode,
-            module.sparse,
-            module.weight,
-            module.include_last_offset,
-            module.padding_idx,
-            device=chosen_device(device),
-            opt_level=opt_level,
-        )
-        made.weight = module.weight
-        return made.train(module.training)
-
-    @property
-    def accelerator(self) -> Device:
-        """The device that computes the lookups; its `report` tells of the latest run."""
-        return self._lookups.device
+        self._finish(accelerator, opt_level, output_dtype)
 
     def forward(
         self,
@@ -310,6 +290,7 @@ def options_of(bag: torch.nn.EmbeddingBag, name: str = "weight") -> BagOptions:
         bag.max_norm,
         bag.norm_type,
         name,
+        getattr(bag, "_output_dtype", None),
     )
 
 

@@ -21,11 +21,12 @@ INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 4])
 
 
 @pytest.mark.parametrize("name", ["embedding", "embedding_bag"])
-def test_arguments_are_torch_s_and_a_device(name):
+def test_arguments_are_torch_s_a_device_and_a_dtype(name):
     found = inspect.signature(getattr(ours, name)).parameters
     wanted = inspect.signature(getattr(theirs, name)).parameters
-    assert [*found] == [*wanted, "device"]
-    assert {n: p.default for n, p in found.items() if n != "device"} == {
+    more = ["device", "output_dtype"]
+    assert [*found] == [*wanted, *more]
+    assert {n: p.default for n, p in found.items() if n not in more} == {
         n: p.default for n, p in wanted.items()
     }
 

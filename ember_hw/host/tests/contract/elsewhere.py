@@ -24,6 +24,30 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
         "host/nn/tests/test_modules.py",
         "test_narrow_tables_give_rows_of_their_dtype",
     ),
+    "row-wise int8 and int4, fp16 and bf16: each entry point, each output dtype": (
+        "host/tests/test_contract_dtypes.py",
+        "test_rows_are_those_of_exact",
+    ),
+    "row-wise int8 and int4 in a graph of torch": (
+        "host/tests/test_contract_dtypes.py",
+        "test_a_graph_of_torch_holds_quantised_tables",
+    ),
+    "row-wise int8 and int4: at most half a step off, a constant row exact": (
+        "compiler/tests/test_quantized_rows.py",
+        "test_an_element_is_at_most_half_a_step_off",
+    ),
+    "row-wise int8 and int4: NaN and infinity in a row to be packed": (
+        "compiler/tests/test_quantized_rows.py",
+        "test_what_can_t_be_packed_is_refused",
+    ),
+    "row-wise int4: an odd D is padded and masked": (
+        "host/tests/test_quantized_programs.py",
+        "test_bags_of_every_format_run_as_one_program",
+    ),
+    "tables of several dtypes in a collection": (
+        "host/nn/tests/test_quantized.py",
+        "test_a_collection_has_tables_of_several_dtypes",
+    ),
     "NestedTensor": ("host/nn/tests/test_nested.py", "test_each_part_is_a_bag"),
     "KeyedJaggedTensor": (
         "host/nn/tests/test_collection.py",
