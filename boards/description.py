@@ -20,6 +20,10 @@ from ember_hw.isa import ISA_VERSION
 PROOFS = {
     "simulated": "a simulation in Verilator, no board",
     "built": "built with its timing met, and simulated in Verilator; never run on a board",
+    "built in parts": (
+        "built with its timing met; its memory path was simulated in Verilator without the pads' "
+        "logic, its initialisation in Python; never run on a board"
+    ),
     "run": "run on a board",
 }
 

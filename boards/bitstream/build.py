@@ -42,7 +42,7 @@ _SOURCES = ("rtl", "isa", "boards", "config.py", "registers.py")
 _NOT_SOURCES = {"tests", "host", "simulated", "ip_package"}
 _RESOURCES_SHOWN = ("LUT", "FF", "EBR", "DSP")
 
-_SYNTHESIS = f"read_rtlil {TOP}.il; synth_ecp5 -top {TOP}; write_json {TOP}.json"
+_SYNTHESIS = f"synth_ecp5 -top {TOP}; write_json {TOP}.json"
 
 
 class Watcher(Protocol):
@@ -112,7 +112,7 @@ def build(
     """
     config = config or target.config
     memory = memory or next(iter(target.memories))
-    tools = _Tools.find()
+    tools = _Tools.find(target.packages)
     gateware_id = gateware_id_of(target, config, memory, seed, tools.versions)
     description = target.describe(config, memory, gateware_id)
     seconds: dict[str, float] = {}
@@ -130,8 +130,9 @@ def build(
             base / f"rtl-{key}", lambda draft: _elaborate(draft, target, description, memory)
         )
     with step("synthesis", "synthesis (yosys)"):
+        files = sorted(sources.iterdir())
         key = content_key(
-            *((sources / f"{TOP}.{end}").read_text() for end in ("il", "lpf")), _SYNTHESIS
+            *(text for path in files for text in (path.name, path.read_text())), _SYNTHESIS
         )
         netlist = build_once(
             base / f"netlist-{key}",
@@ -239,7 +240,7 @@ def _resources(usage: Mapping[str, Usage]) -> dict[str, dict[str, float]]:
 
 
 def _elaborate(draft: Path, target: BoardTarget, description: Any, memory: str) -> None:
-    """Write RTLIL and pin constraints, without paths of this machine."""
+    """Write RTLIL, pin constraints, and the design's further files: no paths of this machine."""
     try:
         platform = target.platform()
     except ModuleNotFoundError as error:
@@ -248,7 +249,7 @@ def _elaborate(draft: Path, target: BoardTarget, description: Any, memory: str) 
             f"pip install 'ember-hw[{_EXTRA}]'"
         ) from error
     plan = platform.prepare(target.top(description, memory), TOP, emit_src=False)
-    for name in (f"{TOP}.il", f"{TOP}.lpf"):
+    for name in (f"{TOP}.il", f"{TOP}.lpf", *platform.extra_files):
         content = plan.files[name]
         (draft / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
@@ -277,7 +278,7 @@ class _Tools:
     versions: Mapping[str, str]
 
     @staticmethod
-    def find() -> _Tools:
+    def find(packages: tuple[str, ...]) -> _Tools:
         def tool(name: str) -> str:
             return find_tool(f"yowasp-{name}", name, needed_for=_NEEDED_FOR, extra=_EXTRA)
 
@@ -287,7 +288,7 @@ class _Tools:
             "nextpnr": tool_version(nextpnr, "--version"),
             "ecppack": tool_version(ecppack, "--version"),
         }
-        for package in ("amaranth", "amaranth-boards"):
+        for package in ("amaranth", "amaranth-boards", *packages):
             try:
                 versions[package] = version(package)
             except PackageNotFoundError:
@@ -295,10 +296,15 @@ class _Tools:
         return _Tools(yosys, nextpnr, ecppack, versions)
 
     def synthesise(self, draft: Path, sources: Path, progress: Callable[[str], None]) -> None:
-        shutil.copy(sources / f"{TOP}.il", draft)
-        command = [self.yosys, "-q", "-l", "yosys.log", "-p", _SYNTHESIS]
+        files = [path for path in sorted(sources.iterdir()) if path.suffix != ".lpf"]
+        for path in files:
+            shutil.copy(path, draft)
+        reads = [f"read_verilog {path.name}" for path in files if path.suffix == ".v"]
+        script = "; ".join([f"read_rtlil {TOP}.il", *reads, _SYNTHESIS])
+        command = [self.yosys, "-q", "-l", "yosys.log", "-p", script]
         run_tool(command, draft, "yosys.log", progress)
-        (draft / f"{TOP}.il").unlink()
+        for path in files:
+            (draft / path.name).unlink()
 
     def route(
         self,

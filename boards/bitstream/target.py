@@ -70,7 +70,12 @@ class BoardTarget:
     platform : callable
         Returns a fresh Amaranth platform.
     top : callable
-        ``top(description, memory)`` returns the design, `memory` a key of `memories`.
+        ``top(description, memory)`` returns the design, `memory` a key of `memories`. Files that it
+        gives the platform are read by the synthesis if they are Verilog.
+    packages : tuple of str
+        Python packages beside Amaranth's on whose versions the design depends.
+    proof : str
+        How far the board was proved: a key of `description.PROOFS`.
     """
 
     name: str
@@ -80,6 +85,8 @@ class BoardTarget:
     config: AcceleratorConfig
     platform: Callable[[], Any]
     top: Callable[[BoardDescription, str], Elaboratable]
+    packages: tuple[str, ...] = ()
+    proof: str = "built"
 
     def describe(
         self, config: AcceleratorConfig, memory: str, gateware_id: int
@@ -104,6 +111,7 @@ class BoardTarget:
             memory_base=chosen.base,
             memory_bytes=chosen.num_bytes,
             memory=chosen.kind,
+            proof=self.proof,
         )
 
 

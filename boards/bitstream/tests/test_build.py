@@ -8,12 +8,14 @@ import shutil
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
+from amaranth.hdl import Module
 
 from ember_hw.boards.bitstream import build as build_module
 from ember_hw.boards.bitstream.build import build, gateware_id_of
-from ember_hw.boards.bitstream.tests.blinker import TARGET, Watched, calls, fake_tools
+from ember_hw.boards.bitstream.tests.blinker import TARGET, Blinker, Watched, calls, fake_tools
 from ember_hw.errors import ToolError
 
 
@@ -75,6 +77,27 @@ def test_what_was_built_is_kept(folder: Path, monkeypatch) -> None:
     other = build(TARGET, folder / "c", seed=2, watcher=Watched())
     assert calls(folder) == [2, 2, 2]
     assert other.report["gateware_id"] != first.report["gateware_id"]
+
+
+class _WithVerilog(Blinker):
+    """A design with a module of Verilog, and a file that this reads."""
+
+    def elaborate(self, platform: Any) -> Module:
+        platform.add_file("part.v", "module part; endmodule")
+        platform.add_file("part.init", self.description.memory)
+        return super().elaborate(platform)
+
+
+def test_verilog_of_a_design_is_read_by_the_synthesis(folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr(build_module, "find_tool", fake_tools(folder))
+    target = replace(TARGET, top=_WithVerilog, packages=("pytest", "no-such-package"))
+    report = build(target, folder / "out", watcher=Watched()).report
+    (netlist,) = (folder / "cache" / "boards").glob("netlist-*[!k]")
+    assert (netlist / "read").read_text().splitlines() == ["part.init", "part.v", "top.il"]
+    script = (netlist / "script").read_text()
+    assert script.startswith("read_rtlil top.il; read_verilog part.v; synth_ecp5 ")
+    assert report["tools"]["pytest"] == pytest.__version__
+    assert report["tools"]["no-such-package"] == "not installed"
 
 
 def test_gateware_id_depends_on_all_that_the_bits_do() -> None:
