@@ -43,6 +43,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "index_port_bits": (0, 512),
     "input_queue": (0, 1),
     "int8_lanes": (0, 4),
+    "reduce_dot": (0, 1),
 }
 
 MEMORY_PROTOCOLS = ("axi4", "axi3")
@@ -114,6 +115,8 @@ class AcceleratorConfig:
     int8_lanes : int
         Codes of int8 rows that the reduce unit takes a cycle: 1, 2 or 4, on buses of 128 bits and
         more; 0: it takes no such rows.
+    reduce_dot : int
+        1 if the reduce unit can sum across rows, a number a cycle, see `isa.dot`; 0 if not.
     results : str
         Of the reduce unit: ``stream``: they leave over AXI4-Stream; ``memory``: they are written
         into a region of memory, through a write port of their own.
@@ -152,6 +155,7 @@ class AcceleratorConfig:
     input_queue: int = 0
     execute: str = "queues"
     int8_lanes: int = 0
+    reduce_dot: int = 0
     results: str = "stream"
 
     def __post_init__(self) -> None:
@@ -203,6 +207,11 @@ class AcceleratorConfig:
             raise ValueError(
                 f"int8_lanes must be 0 without a reduce unit (execute is {self.execute!r}), "
                 f"not {self.int8_lanes!r}"
+            )
+        if self.reduce_dot and self.execute != "reduce":
+            raise ValueError(
+                f"reduce_dot must be 0 without a reduce unit (execute is {self.execute!r}), "
+                f"not {self.reduce_dot!r}"
             )
         if self.results not in RESULTS:
             raise ValueError(f"results must be one of {', '.join(RESULTS)}, not {self.results!r}")
@@ -272,8 +281,8 @@ class AcceleratorConfig:
         """Return the 32 bits by which hardware, program file and host recognise this config.
 
         The name is left out, and so are `execute` where it is ``queues``, `results` where it is
-        ``stream`` and `int8_lanes` where there are none: programs for such hardware are older than
-        the choice.
+        ``stream``, and `int8_lanes` and `reduce_dot` where there are none: programs for such
+        hardware are older than the choice.
         """
         values = asdict(self)
         del values["name"]
@@ -283,6 +292,8 @@ class AcceleratorConfig:
             del values["results"]
         if not self.int8_lanes:
             del values["int8_lanes"]
+        if not self.reduce_dot:
+            del values["reduce_dot"]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
         return int.from_bytes(digest[:4], "big")
 

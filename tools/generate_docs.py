@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 from ember_hw import isa, registers  # noqa: E402  # the checkout is importable from here on
 from ember_hw.boards.links import frame  # noqa: E402
 from ember_hw.config import AcceleratorConfig  # noqa: E402
-from ember_hw.isa import reduce  # noqa: E402
+from ember_hw.isa import dot, reduce  # noqa: E402
 
 _NOTICE = "<!-- Written by tools/generate_docs.py; edit {source} instead. -->\n"
 
@@ -61,8 +61,9 @@ def isa_page(config: AcceleratorConfig) -> str:
     for path, title in kinds.items():
         parts.append(f"## {title}\n")
         parts.append(table(("bits", "field", "legal", "meaning"), _field_rows(path, config)))
-    reducing = config.with_changes(execute="reduce", results="memory")
+    reducing = config.with_changes(execute="reduce", results="memory", reduce_dot=1)
     parts += ["# The reduce unit\n", section(reduce.__doc__)]
+    parts += ["## Sums across rows\n", section(dot.__doc__)]
     for path, title in (
         ("reduce", "Reduce unit: reduce"),
         ("reduce0", "Row entry: reduce0, .."),
@@ -81,6 +82,9 @@ def isa_page(config: AcceleratorConfig) -> str:
         isa.Event,
         isa.RowFormat,
         isa.ReduceOperation,
+        isa.Fold,
+        isa.Chain,
+        isa.Place,
     ):
         parts.append(f"{choices.__name__}: {(choices.__doc__ or '').strip()}\n")
         parts.append(table(("value", "name"), ((int(c), f"`{c.name.lower()}`") for c in choices)))

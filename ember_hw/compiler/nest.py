@@ -276,8 +276,8 @@ class FabricPart:
     Parameters
     ----------
     operation : str
-        What the unit makes of rows: "sum", "maximum" (or "weighted" ones), "copy"; or "rows": they
-        pass as they are, and the host runs all of the code.
+        What the unit makes of rows: "sum", "maximum" (or "weighted" ones), "copy", "sum across" the
+        columns of rows; or "rows": they pass as they are, and the host runs all of the code.
     host : Nest
         The host's part, for `replay_config`.
     results : tuple of ResultRow
@@ -300,6 +300,9 @@ def replay_config(config: AcceleratorConfig) -> AcceleratorConfig:
     return config.with_changes(
         name=f"{config.name}, host",
         execute="queues",
+        int8_lanes=0,
+        reduce_dot=0,
+        results="stream",
         input_queue=0,
         streams_per_unit=8,
         exports=16,

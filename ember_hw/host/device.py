@@ -20,6 +20,7 @@ from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import Report, config_facts, profiler_of
 from ember_hw.isa import Source
+from ember_hw.isa.reduce import result_bytes
 
 EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
@@ -308,7 +309,7 @@ def _execute_side(
         engine,
         microcode=host.microcode,
         results=nest.fabric.results,
-        length_bytes=None if is_told else launch.microcode.get("reduce", "length"),
+        length_bytes=None if is_told else result_bytes(launch.microcode.records["reduce"]),
         regions=host.memory,
         arguments=host.arguments,
     )

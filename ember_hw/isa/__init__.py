@@ -47,6 +47,7 @@ Events
 Bit ``e * L + k`` of an event mask stands for event e (begin 0, iterate 1, end 2) of level k of L.
 """
 
+from ember_hw.isa.dot import Chain, Fold, Place
 from ember_hw.isa.fields import (
     EVENT_NAMES,
     WORD_BITS,
@@ -79,12 +80,15 @@ __all__ = [
     "WORD_BITS",
     "AluOperation",
     "BoundSource",
+    "Chain",
     "ElementSize",
     "Event",
     "Field",
     "FieldKind",
+    "Fold",
     "Hint",
     "Microcode",
+    "Place",
     "RecordLayout",
     "ReduceOperation",
     "RowFormat",

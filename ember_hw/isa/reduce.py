@@ -22,8 +22,8 @@ What it can express, for e from 0 to D - 1, with r a row and w a scalar of the b
 - ``out[n][e] = acc[e]``, then n += 1, then acc is empty: emit.
 
 There is one such line for each row entry, in the order of the entries, and an emission may follow
-each of them. It has no second accumulator, no product of two rows and no sum across a row: compute
-loops with those stay on the host, as does the division of a mean.
+each of them. It has no second accumulator, and no product of two rows and no sum across a row but
+for those of `isa.dot`: compute loops with others stay on the host, as does the division of a mean.
 
 With results in memory (`config.results`) record ``result`` names a region. A start that does not
 join others begins at its base; each result begins on the beat behind the one before it, those of
@@ -33,9 +33,12 @@ not lie in the region is a fault, and is not written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from amaranth.lib import enum  # pyright: ignore[reportMissingTypeStubs]  # amaranth has none
 
 from ember_hw.config import AcceleratorConfig
+from ember_hw.isa.dot import dot_header_fields, dot_step_fields
 from ember_hw.isa.fields import Field, FieldKind, Source
 
 #: Beats that the accumulator holds.
@@ -73,6 +76,11 @@ def row_bytes(length: int, format: RowFormat, half_scale: int = 0) -> int:
     return length if format is RowFormat.FP32 else 2 * columns
 
 
+def result_bytes(header: Mapping[str, int]) -> int:
+    """Return the bytes of a result; not where a scalar tells them."""
+    return NUMBER_BYTES if header.get("fold") else header["length"]
+
+
 def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
     """Return the fields of record ``reduce``: what all steps share."""
     return (
@@ -92,6 +100,7 @@ def reduce_header_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
             FieldKind.ENUM,
             RowFormat,
         ),
+        *(dot_header_fields() if config.reduce_dot else ()),
     )
 
 
@@ -109,6 +118,7 @@ def reduce_step_fields(config: AcceleratorConfig) -> tuple[Field, ...]:
         ),
         Field("scaled", 1, "the row is multiplied by a scalar first"),
         _scalar("scalar", "scalar of the bundle that multiplies the row", config),
+        *(dot_step_fields() if config.reduce_dot else ()),
     )
 
 

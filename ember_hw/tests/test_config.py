@@ -63,6 +63,7 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
     if values["execute"] == "reduce":
         values["results"] = draw(st.sampled_from(RESULTS))
         values["int8_lanes"] = draw(st.sampled_from((0, 1, 2, 4) if data_width_bits > 64 else (0,)))
+        values["reduce_dot"] = draw(st.integers(0, 1))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
@@ -168,6 +169,16 @@ def test_codes_are_those_of_a_reduce_unit() -> None:
     )
 
 
+def test_sums_across_rows_are_those_of_a_reduce_unit() -> None:
+    assert message(reduce_dot=1) == (
+        "reduce_dot must be 0 without a reduce unit (execute is 'queues'), not 1"
+    )
+    for value in (-1, 2, True):
+        assert message(execute="reduce", reduce_dot=value) == (
+            f"reduce_dot must be an integer from 0 to 1, not {value!r}"
+        )
+
+
 def test_bursts_of_axi3_are_short() -> None:
     assert message(memory_protocol="axi3", max_burst_beats=17) == (
         "max_burst_beats must be at most 16 with AXI3, not 17"
@@ -243,6 +254,7 @@ CHANGES: dict[str, int | str] = {
     "input_queue": 1,
     "execute": "queues",
     "int8_lanes": 4,
+    "reduce_dot": 1,
     "results": "memory",
 }
 

@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
+from ember_hw.compiler.backend.dot_host import dot_host
+from ember_hw.compiler.backend.dot_match import Dot, folds_rows, match_dot
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.reduce_host import narrowing_host, pooled_host, unpooled_host
 from ember_hw.compiler.backend.reduce_match import (
@@ -82,6 +84,9 @@ def _in_fabric(nest: Nest, program: AccessProgram) -> Nest:
     if copies_rows(nest.code):
         return _passed(nest, program, "copy")
     values = Values(nest.code, program, nest.callbacks, nest.microcode.config)
+    if nest.microcode.config.reduce_dot and folds_rows(nest.code):
+        dot = match_dot(nest.code, program, nest.callbacks, values)
+        return _summed_across(nest, program, dot)
     return _pooled(nest, program, match_pooling(nest.code, program, nest.callbacks, values))
 
 
@@ -139,6 +144,29 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
     nest = _with_microcode(nest, part, FORMATS[pooling.element], scalar, steps, told)
     weights = FORMATS[pooling.weight.element] if pooling.weight else RowFormat.FP32
     fields = {("reduce", "weight_format"): int(weights)}
+    return replace(nest, microcode=nest.microcode.with_fields(fields))
+
+
+def _summed_across(nest: Nest, program: AccessProgram, dot: Dot) -> Nest:
+    """Return a nest whose rows are summed across: a result for each iteration that folds some."""
+    config, get = nest.microcode.config, nest.microcode.get
+    if _length_scalar(nest, dot.rows[0].entry) is not None:
+        raise HostReason("the length of its rows is loaded, and the unit sums across rows of one")
+    try:
+        host = dot_host(program, nest, dot)
+    except LimitError as error:
+        raise HostReason(f"the host's part doesn't fit its walk: {error}") from error
+    iterates = 1 << event_bit(Event.ITERATE, dot.callback.level, config)
+    results = (ResultRow(0, iterates, None),)
+    part = FabricPart(operation="sum across", host=host, results=results)
+    steps = {
+        row.entry: {"place": int(row.place), "negated": int(row.is_negated)} for row in dot.rows
+    }
+    steps[dot.rows[-1].entry] |= {"emit_events": iterates}
+    told = get("issue", "events") | iterates
+    nest = _with_microcode(nest, part, FORMATS[dot.rows[0].element], None, steps, told)
+    joins = {"fold": dot.fold, "second": dot.second, "third": dot.third}
+    fields = {("reduce", name): int(value) for name, value in joins.items()}
     return replace(nest, microcode=nest.microcode.with_fields(fields))
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ember_hw.compiler.interpreters.arithmetic import maximum
+from ember_hw.compiler.interpreters.dot import negative, places_in_use, sums_across
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError
-from ember_hw.isa import Event, Source, event_bit
+from ember_hw.isa import Event, Place, Source, event_bit
 from ember_hw.isa.reduce import (
     ACCUMULATOR_BEATS,
     EMPTY,
@@ -57,6 +58,8 @@ def reduce_rows(
         A row is missing, is left over, or hasn't the length that the program says.
     """
     waiting = iter(rows)
+    if records["reduce"].get("fold"):
+        return _sums_across(records, config, bundles, waiting)
     results: list[Row] = []
     accumulator: Row | None = None
     root_end = 1 << event_bit(Event.END, 0, config)
@@ -82,10 +85,41 @@ def reduce_rows(
                 accumulator = None
         if events & root_end:
             accumulator = None
+    _check_taken(waiting)
+    return results
+
+
+def _sums_across(
+    records: Mapping[str, Mapping[str, int]],
+    config: AcceleratorConfig,
+    bundles: Iterable[tuple[int, Sequence[int]]],
+    waiting: Iterator[bytes],
+) -> list[Row]:
+    """Return the results where rows are summed across, see `isa.dot`."""
+    header = records["reduce"]
+    places: dict[Place, Row] = {}
+    results: list[Row] = []
+    for events, scalars in bundles:
+        for entry in range(config.row_entries):
+            step = records[f"reduce{entry}"]
+            if records[f"row{entry}"]["events"] & events:
+                row = _next_row(waiting, header, _length(header, scalars, config))
+                places[Place(step["place"])] = negative(row) if step["negated"] else row
+            if step["emit_events"] & events:
+                for place in places_in_use(header):
+                    if place not in places:
+                        raise DeviceError(
+                            f"a {place.name.lower()} row must come before a result, and none came"
+                        )
+                results.append(_computed(sums_across(header, places)))
+    _check_taken(waiting)
+    return results
+
+
+def _check_taken(waiting: Iterator[bytes]) -> None:
     left = sum(1 for _ in waiting)
     if left:
         raise DeviceError(f"every row must be taken by a bundle, but {left} are left")
-    return results
 
 
 def placed_results(

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ember_hw.compiler.interpreters.microcode_issue import Chunk
-from ember_hw.compiler.interpreters.reduce import QUIET_NAN, weights, widened
+from ember_hw.compiler.interpreters.reduce import QUIET_NAN, weights
 from ember_hw.errors import ProgramError
+from ember_hw.host.backends.chunk_rows import row_numbers, row_spans
 from ember_hw.host.execution.numpy_sums import accumulate_in_order
 from ember_hw.isa import Event, Microcode, ReduceOperation, RowFormat, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, EMPTY, NUMBER_BYTES, row_bytes
+from ember_hw.isa.reduce import EMPTY, NUMBER_BYTES
 from ember_hw.registers import NO_UNIT, FaultCode, fault_error
 
 __all__ = ["ReduceModel"]
@@ -47,7 +48,6 @@ class ReduceModel:
         self._config = config = microcode.config
         records = microcode.records
         self._header = records["reduce"]
-        self._format = RowFormat(self._header["format"])
         self._root_end = np.uint32(1 << event_bit(Event.END, 0, config))
         #: Of each entry in use: events of its rows, of its results.
         self._masks = [
@@ -80,7 +80,7 @@ class ReduceModel:
         DeviceError
             The unit would stop with a fault.
         """
-        firsts, sizes = _rows(chunk)
+        firsts, sizes = row_spans(chunk)
         counts = sum((chunk.events & rows != 0).astype(np.int64) for rows, _ in self._masks)
         through = np.concatenate(([0], np.cumsum(counts)))
         lengths = self._lengths(chunk)
@@ -89,7 +89,9 @@ class ReduceModel:
             length = int(lengths[bundles.start])
             mine = slice(int(through[bundles.start]), int(through[bundles.stop]))
             if self._is_used(chunk.events[bundles]):
-                rows = self._rows_of(chunk, firsts[mine], sizes[mine], length)
+                rows = row_numbers(
+                    chunk, firsts[mine], sizes[mine], self._header, length, self._config
+                )
                 yield self._reduced(chunk, bundles, rows, length)
 
     def _is_used(self, events: NDArray[np.uint32]) -> bool:
@@ -100,21 +102,6 @@ class ReduceModel:
         if self._header["length_source"] == Source.SLOT:
             return chunk.scalars[:, self._header["length_scalar"]].astype(np.int64)
         return np.full(len(chunk.events), self._header["length"], np.int64)
-
-    def _rows_of(
-        self, chunk: Chunk, firsts: NDArray[np.intp], sizes: NDArray[np.int64], length: int
-    ) -> NDArray[np.float32]:
-        """Return rows as numbers of fp32, (R, D)."""
-        most = ACCUMULATOR_BEATS * self._config.bus_bytes
-        half_scale = self._header["half_scale"]
-        bytes_of_row = row_bytes(length, self._format, half_scale)
-        if length % NUMBER_BYTES or not 0 < length <= most or (sizes != bytes_of_row).any():
-            raise fault_error(FaultCode.UNEXPECTED_ROW_LENGTH, NO_UNIT)
-        beats = -(-bytes_of_row // self._config.bus_bytes)
-        places = firsts[:, None] + np.arange(beats)
-        data = chunk.row_beats[places].reshape(len(firsts), beats * self._config.bus_bytes)
-        data = data[:, :bytes_of_row]
-        return widened(np.ascontiguousarray(data), self._format, half_scale)
 
     def _reduced(
         self, chunk: Chunk, bundles: slice, rows: NDArray[np.float32], length: int
@@ -152,14 +139,6 @@ class ReduceModel:
             bits[np.isnan(totals)] = QUIET_NAN
         self._accumulator = totals[-1].copy() if taken[-1] else None
         return totals[number[:-1][emits]].view(np.uint8)
-
-
-def _rows(chunk: Chunk) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return the first beat of each row of a chunk, and its bytes."""
-    ends = np.flatnonzero(chunk.row_last)
-    firsts = np.concatenate((np.zeros(1, np.intp), ends[:-1] + 1)) if len(ends) else ends
-    before = np.concatenate(([0], np.cumsum(chunk.row_keep, dtype=np.int64)))
-    return firsts, before[ends + 1] - before[firsts]
 
 
 def _pieces(count: int, cuts: Iterable[int]) -> Iterator[slice]:

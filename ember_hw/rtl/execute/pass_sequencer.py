@@ -113,6 +113,7 @@ class PassSequencer(wiring.Component):
                     following.emits.eq(emissions[entry]),
                     following.operation.eq(step.operation),
                     following.scaled.eq(step.scaled),
+                    *self._summed(following, step),
                 ]
         beat_bits = (config.bus_bytes - 1).bit_length()
         before_end = Signal(_LENGTH_BITS)
@@ -152,6 +153,12 @@ class PassSequencer(wiring.Component):
             m.d.sync += holds.eq(0)
         self._weigh(m, scalars, left, moves)
         return m
+
+    def _summed(self, following, step):
+        """Return what is told of a row that is summed across."""
+        if not self.config.reduce_dot:
+            return ()
+        return following.place.eq(step.place), following.negated.eq(step.negated)
 
     def _weigh(self, m: Module, scalars, left, moves) -> None:
         """Widen the weight of the next pass, as `RowWiden` does a row's numbers."""

@@ -8,6 +8,7 @@ from amaranth.lib import data
 
 from ember_hw import isa
 from ember_hw.config import AcceleratorConfig
+from ember_hw.isa.dot import Place
 from ember_hw.isa.reduce import (
     ACCUMULATOR_BEATS,
     NUMBER_BYTES,
@@ -50,7 +51,7 @@ def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
     `beats`: less one. `repeats`: how often its beat is repeated as it leaves: an empty accumulator
     takes one cycle. `bytes`: of the last beat. `takes_row`: each beat takes one of a row.
     `joins`: the accumulator holds something that the pass reads. `emits`: the result leaves.
-    `scaled`: a row is multiplied by the weight.
+    `scaled`: a row is multiplied by the weight. `place`, `negated`: of a row that is summed across.
     """
     return data.StructLayout(
         {
@@ -62,6 +63,7 @@ def pass_layout(config: AcceleratorConfig) -> data.StructLayout:
             "joins": 1,
             "emits": 1,
             "scaled": 1,
+            **({"place": Place, "negated": 1} if config.reduce_dot else {}),
         }
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Assert, Module, Mux, Signal, signed
+from amaranth.hdl import Assert, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.isa import Source
+from ember_hw.isa import Chain, Fold, Place, Source
 from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
 from ember_hw.registers import NO_UNIT, FaultCode
 from ember_hw.rtl.execute.float_combine import Combine
@@ -20,6 +20,7 @@ from ember_hw.rtl.execute.reduce_layouts import (
     step_layout,
 )
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
+from ember_hw.rtl.execute.row_dot import RowDot
 from ember_hw.rtl.execute.row_numbers import RowNumbers
 from ember_hw.rtl.execute.row_scale import RowScale
 from ember_hw.rtl.faults import FaultSignature
@@ -206,7 +207,38 @@ class ReduceUnit(wiring.Component):
 
         self._notice_ends(m, sequencer)
         m.d.comb += self.moves.eq(takes | (self.result.valid & self.result.ready))
+        if config.reduce_dot:
+            self._sum_across(m, sequencer, numbers, results, takes)
         return m
+
+    def _sum_across(self, m: Module, sequencer: PassSequencer, numbers, results, takes) -> None:
+        """Lead passes, rows and results through `RowDot` where the microcode says so."""
+        m.submodules.dot = dot = RowDot(config=self.config)
+        folds = Signal()
+        m.d.comb += [
+            folds.eq(self.header.fold != Fold.NONE),
+            dot.header.eq(self.header),
+            dot.todo.payload.eq(sequencer.todo.payload),
+            dot.todo.valid.eq(sequencer.todo.valid & folds),
+            dot.differs.eq(sequencer.misfit),
+            dot.row.payload.eq(numbers.o.payload),
+            dot.row.valid.eq(numbers.o.valid),
+            dot.room.eq(results.room),
+        ]
+        with m.If(folds):
+            m.d.comb += [
+                takes.eq(0),
+                sequencer.todo.ready.eq(dot.todo.ready),
+                numbers.o.ready.eq(dot.row.ready),
+                results.take.eq(dot.take),
+                results.push.eq(dot.push),
+                results.payload.beat.data.eq(dot.number),
+                results.payload.beat.bytes.eq(NUMBER_BYTES),
+                results.payload.beat.last.eq(1),
+                results.payload.repeats.eq(0),
+                self.moves.eq(dot.moves | (self.result.valid & self.result.ready)),
+            ]
+            m.d.sync += self.fault.valid.eq(dot.misfit)
 
     def _repeat(self, m: Module, results) -> None:
         """Let results leave, the zeros of an empty accumulator as many beats as it has."""
@@ -240,9 +272,22 @@ class ReduceUnit(wiring.Component):
             legal &= step.operation <= ReduceOperation.MAXIMUM
             legal &= step.scalar < config.bundle_scalars
             legal &= ((row_events | step.emit_events) & ~told) == 0
+        if config.reduce_dot:
+            legal &= (self.header.fold == Fold.NONE) | self._judge_sums()
         held = Signal(reset_less=True)  # like the microcode
         m.d.sync += held.eq(legal)
         m.d.comb += self.legal.eq(held)
+
+    def _judge_sums(self) -> Value:
+        """Say whether microcode that sums across rows may be run."""
+        header = self.header
+        legal = header.length_source == Source.IMMEDIATE
+        legal &= (header.second <= Chain.MULTIPLY) & (header.third <= Chain.MULTIPLY)
+        legal &= (header.fold != Fold.SQUARE) | (header.third != Chain.MULTIPLY)
+        for step in self.steps:
+            legal &= (step.place <= Place.THIRD) & ~step.scaled
+            legal &= step.operation == ReduceOperation.COPY
+        return legal
 
     def _settle(self, m: Module, ends, beats, moves, settled) -> None:
         """Hold back the row behind a short one, see `RowAccumulate`.

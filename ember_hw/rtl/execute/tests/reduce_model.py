@@ -104,7 +104,7 @@ static bool chance(uint32_t of_256) {
 extern "C" void run(const uint32_t* program, const uint32_t* bundles, size_t bundle_count,
                     const uint32_t* rows, size_t row_count, uint32_t* results, size_t result_room,
                     size_t words, uint64_t seed, const uint32_t* stalls, size_t max_cycles,
-                    uint64_t* counts) {
+                    size_t patience, uint64_t* counts) {
     Vtop top;
     state = seed * 2 + 1;
     std::memset(counts, 0, 9 * sizeof(uint64_t));
@@ -116,7 +116,7 @@ extern "C" void run(const uint32_t* program, const uint32_t* bundles, size_t bun
     }
     size_t idle = 0;
     bool bundle_shown = false, row_shown = false;
-    for (size_t cycle = 0; cycle < max_cycles && idle < 200; ++cycle) {
+    for (size_t cycle = 0; cycle < max_cycles && idle < patience; ++cycle) {
         bundle_shown = bundle_shown || !chance(stalls[0]);
         row_shown = row_shown || !chance(stalls[1]);
         top.bundle_valid = bundle_shown && counts[1] < bundle_count;
@@ -193,6 +193,7 @@ def run_reduce(
     seed: int = 0,
     stalls: Sequence[float] = (0.0, 0.0, 0.0),
     max_cycles: int = 10_000_000,
+    patience: int = 200,
 ) -> Outcome:
     """Return what the unit makes of a case.
 
@@ -200,6 +201,8 @@ def run_reduce(
     ----------
     stalls : three floats
         Chance that a cycle has no bundle, no beat of a row, no room for a result.
+    patience : int
+        Cycles after which all is over if nothing moves.
     """
     library = _library(config, forwards)
     shapes = (bundle_layout(config), row_beat_layout(config))
@@ -229,7 +232,7 @@ def run_reduce(
         *(pointer(arrays[2]), ctypes.c_size_t(len(rows))),
         *(pointer(results), ctypes.c_size_t(len(results))),
         *(ctypes.c_size_t(words), ctypes.c_uint64(seed), pointer(percent)),
-        *(ctypes.c_size_t(max_cycles), pointer(counts)),
+        *(ctypes.c_size_t(max_cycles), ctypes.c_size_t(patience), pointer(counts)),
     )
     cycles, bundles_taken, beats, given, ended, misfits, legal, first, last = map(int, counts)
     return Outcome(
