@@ -28,6 +28,7 @@ from ember_hw.cli.progress import Steps
     epilog=examples(
         "ember-hw compile model.py:bag -o bag.ember",
         "ember-hw compile model.py:bag -o bag.ember --inputs request.npz --seed 7 -O 2",
+        "ember-hw compile model.py:bag -o bag.ember --quantize weight=int8 --output-dtype float16",
         "ember-hw compile loops.mlir -o loops.ember --tables weights.npz",
         "ember-hw compile loops.mlir -o loops.ember --config reduce.json --execute fabric",
     ),
@@ -61,6 +62,17 @@ def compile_(
             dir_okay=False,
         ),
     ] = None,
+    quantize: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=FORMAT",
+            help="Of a FILE.py: a table of the model by its name, packed to int8 or int4; repeatable.",
+        ),
+    ] = None,
+    output_dtype: Annotated[
+        str | None,
+        typer.Option(help="Of a FILE.py: float32, float16 or bfloat16, of rows that come back."),
+    ] = None,
     opt_level: OptLevel = 3,
     config: Config = "default",
     execute: Annotated[
@@ -82,8 +94,10 @@ def compile_(
         import ember_hw
 
         if model.endswith(".mlir"):
-            if inputs is not None or seed is not None:
-                raise ValueError(f"inputs and seed must be left out with {model}")
+            if any(given is not None for given in (inputs, seed, quantize, output_dtype)):
+                raise ValueError(
+                    f"inputs, seed, quantize and output-dtype must be left out with {model}"
+                )
             arguments = {} if tables is None else read_arrays(tables)
             step("compiling")
             program = ember_hw.compile_function(
@@ -96,6 +110,7 @@ def compile_(
         else:
             if tables is not None:
                 raise ValueError(f"tables must be left out with {model}, which has its own")
+            formats = _formats(quantize or [])
             module, calls = load_model(model, seed)
             if inputs is not None:
                 calls = tuple(read_arrays(inputs).values())
@@ -106,6 +121,8 @@ def compile_(
                 opt_level=opt_level,
                 config=parameters,
                 execute=cast("Any", execute),  # checked there
+                output_dtype=output_dtype,
+                tables=formats,
             )
             program = replace(program, seed=seed)
         step(f"writing {output}")
@@ -126,6 +143,23 @@ def compile_(
     else:
         for name, value in facts.items():
             typer.echo(f"{name.replace('_', ' '):<24}{value}")
+
+
+def _formats(pairs: list[str]) -> dict[str, str]:
+    """Return formats by the names of tables.
+
+    Raises
+    ------
+    ValueError
+        A pair isn't of the form TABLE=FORMAT.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, is_pair, form = pair.rpartition("=")
+        if not is_pair or not name:
+            raise ValueError(f"quantize must be TABLE=FORMAT, as weight=int8, not {pair!r}")
+        found[name] = form
+    return found
 
 
 @app.command(

@@ -96,6 +96,21 @@ def test_index_outside_the_table_is_a_sentence(
     )
 
 
+def test_a_table_is_packed_on_the_way(ember_hw, inputs: Path, tmp_path: Path, capsys) -> None:
+    model, program, output = (tmp_path / name for name in ("m.py", "p.ember", "out.npy"))
+    model.write_text(
+        "import torch\n"
+        "bag = torch.nn.EmbeddingBag(100, 8, mode='sum')\n"
+        "example_inputs = torch.tensor([1]), torch.tensor([0])\n"
+    )
+    options = ("--quantize", "weight=int8", "--output-dtype", "float16", "--seed", 1)
+    assert ember_hw("compile", f"{model}:bag", "-o", program, *options) == 0
+    options = ("--backend", "interpreter", "--verify", "-o", output)
+    assert ember_hw("run", program, "--inputs", inputs, *options) == 0
+    assert np.load(output).dtype == np.float16
+    assert "0 of 3 rows differ" in capsys.readouterr().out
+
+
 LOOPS = """
 func.func @pairs(%rows: memref<?xindex>, %x: memref<?x2xf32>, %a: memref<?xf32>,
                  %b: memref<?xf32>, %n: index) {
@@ -133,7 +148,12 @@ def test_options_of_the_other_kind_of_model_are_refused(ember_hw, tmp_path: Path
     source = tmp_path / "l.mlir"
     source.write_text(LOOPS)
     assert ember_hw("compile", source, "-o", tmp_path / "p", "--seed", 1) == 1
-    assert f"inputs and seed must be left out with {source}\n" in capsys.readouterr().err
+    message = f"inputs, seed, quantize and output-dtype must be left out with {source}\n"
+    assert message in capsys.readouterr().err
+    assert ember_hw("compile", source, "-o", tmp_path / "p", "--quantize", "x=int8") == 1
+    assert message in capsys.readouterr().err
+    assert ember_hw("compile", "m.py:bag", "-o", tmp_path / "p", "--quantize", "int8") == 1
+    assert "quantize must be TABLE=FORMAT, as weight=int8, not 'int8'\n" in capsys.readouterr().err
     np.savez(tmp_path / "t.npz", x=np.zeros((1, 2)))
     tables = ("--tables", tmp_path / "t.npz")
     assert ember_hw("compile", "m.py:bag", "-o", tmp_path / "p", *tables) == 1

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ember_hw.compiler import compile_function
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.lower import Lowered, lower
+from ember_hw.compiler.frontend.emit_tables import emit_tables
+from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.interpreters import Schedule, interpret, run_au
 from ember_hw.compiler.interpreters.microcode_function import run_microcode
 from ember_hw.compiler.ir_text import parse_module
@@ -138,6 +140,46 @@ def test_a_table_begins_at_a_multiple_of_64_bytes() -> None:
         "place of a table must be a product with a multiple of 16, the elements of 64 bytes, not "
         "another value (op 'slc.view' in function 'kernel')"
     )
+
+
+def quantized_tables(rows: str) -> str:
+    return str(emit_tables("sum", "int64", weighted=False, types=RowTypes(rows)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "old", "new", "message"),
+    [
+        (
+            "q8f32",
+            "arith.constant 8 : index",
+            "arith.constant 4 : index",
+            "length of a quantised row of a table must be its bytes less the 8 of scale and bias, "
+            "not another value",
+        ),
+        (
+            "q4f16",
+            "arith.constant 2 : index",
+            "arith.constant 3 : index",
+            "count of codes must be a product of bytes and the 2 codes in one, not another value",
+        ),
+        (
+            "q4f16",
+            "arith.constant 128 : index",
+            "arith.constant 64 : index",
+            "place of a table must be a product with a multiple of 128, the elements of 64 bytes, "
+            "not another value",
+        ),
+    ],
+)
+def test_bytes_of_quantised_rows_are_told_from_their_elements(
+    rows: str, old: str, new: str, message: str
+) -> None:
+    text = quantized_tables(rows)
+    assert lower(parse_module(text), 3, CONFIG).programs
+    assert old in text
+    with pytest.raises(CompileError) as raised:
+        lower(parse_module(text.replace(old, new)), 3, CONFIG)
+    assert str(raised.value).startswith(f"{message} (op 'slc.view' in function")
 
 
 def test_a_length_in_elements_takes_an_alu() -> None:
