@@ -66,7 +66,7 @@ def compile_(
         list[str] | None,
         typer.Option(
             metavar="TABLE=FORMAT",
-            help="Of a FILE.py: a table of the model by its name, packed to int8 or int4; repeatable.",
+            help="Of a FILE.py: a table by its name, packed to int8 or int4; repeatable.",
         ),
     ] = None,
     output_dtype: Annotated[

@@ -96,8 +96,10 @@ def test_index_outside_the_table_is_a_sentence(
     )
 
 
-def test_a_table_is_packed_on_the_way(ember_hw, inputs: Path, tmp_path: Path, capsys) -> None:
+def test_a_table_is_packed_on_the_way(ember_hw, tmp_path: Path, capsys) -> None:
     model, program, output = (tmp_path / name for name in ("m.py", "p.ember", "out.npy"))
+    inputs = tmp_path / "inputs.npz"
+    np.savez(inputs, np.array([5, 99, 7]), np.array([0, 2, 2]))
     model.write_text(
         "import torch\n"
         "bag = torch.nn.EmbeddingBag(100, 8, mode='sum')\n"
