@@ -129,20 +129,21 @@ def match_dot(
     """
     callback, case, loop = _fold_loop(code, callbacks)
     entries, kept = _rows_of(code, callbacks, callback, case)
-    _check_uses(code, loop, set(entries), set(kept))
+    types = code.types()
+    for element in (row_element(types[name]) for name in entries):
+        if element not in FORMATS:
+            raise HostReason(f"rows are of {element}, and the unit takes f32, f16 and bf16")
+    _check_uses(code, loop, set(kept))
     _check_columns(case, loop, program, values)
     fold, tree = _summed(case, loop, values)
     second, third, leaves = _chain(case, fold, tree)
-    if {leaf.row for leaf in leaves} != set(entries):
-        raise HostReason(f"case {case.id} takes a row that its sum doesn't need")
-    types = code.types()
+    # What nothing needs is no longer there.
+    assert {leaf.row for leaf in leaves} == set(entries), f"{leaves} must be all of {entries}"
+    assert len(entries) == len(program.rows), f"{entries} must be all of {program.rows}"
     rows = [
         DotRow(entries[leaf.row], place, leaf.is_negated, row_element(types[leaf.row]))
         for place, leaf in zip(Place, leaves, strict=False)
     ]
-    for row in rows:
-        if row.element not in FORMATS:
-            raise HostReason(f"rows are of {row.element}, and the unit takes f32, f16 and bf16")
     rows.sort(key=lambda row: row.entry)
     return Dot(callback, loop, tuple(kept.values()), tuple(rows), fold, second, third)
 
@@ -217,25 +218,26 @@ def _popped(case: Case, callback: Callback) -> dict[str, int]:
     }
 
 
-def _check_uses(code: ExecuteCode, loop: For, rows: set[str], kept: set[str]) -> None:
+def _check_uses(code: ExecuteCode, loop: For, kept: set[str]) -> None:
     """Refuse rows that anything but the loop needs: they don't leave the unit."""
     types = code.types()
-    setters: list[int] = []
+    settings = 0
     for case in code.cases:
         for statement in walk(case.body):
             match statement:
-                case Pop(name, type_) if is_row(type_) and name not in rows:
-                    pass  # it must be kept, which is seen where it is
-                case GetVariable(name) if is_row(types[name]) and name not in kept:
-                    raise HostReason(f"case {case.id} needs a row that is summed across elsewhere")
-                case SetVariable(number, value) if is_row(types[value]):
-                    setters.append(number)
-                case ReadRow() if statement not in loop.body:
-                    raise HostReason(f"case {case.id} needs a row besides the sum across it")
+                case GetVariable(name):
+                    is_other = is_row(types[name]) and name not in kept
+                case ReadRow():
+                    is_other = statement not in loop.body
+                case SetVariable(_, value):
+                    is_other = False
+                    settings += is_row(types[value])
                 case _:
-                    pass
-    if len(set(setters)) != len(setters) or len(setters) != len(kept):
-        raise HostReason("rows are kept in other variables than one for each that is folded")
+                    is_other = False
+            if is_other:
+                raise HostReason(f"case {case.id} needs a row besides the sum across it")
+    if settings != len(kept):
+        raise HostReason("rows are kept more often than the sum across them needs")
 
 
 def _check_columns(case: Case, loop: For, program: AccessProgram, values: Values) -> None:
