@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from time import monotonic
 from typing import Self
 
@@ -150,9 +151,7 @@ class Board:
         DeviceError
             There is no memory.
         """
-        for at, size in list(self._known):
-            if at < address + len(content) and address < at + size:
-                del self._known[at, size]
+        self._forget(address, len(content))
         for answer in self.client.transact(_writes(Operation.WRITE_MEMORY, address, content)):
             self.checked(answer, f"memory from {address:#x}")
 
@@ -175,10 +174,13 @@ class Board:
         address: int,
         content: NDArray[np.uint8],
         progress: Callable[[int, int], None] | None = None,
+        likely: NDArray[np.int64] | None = None,
     ) -> Upload:
         """Bring bytes into memory: only blocks that differ are written, and each is checked.
 
         What an upload that broke had written is still there, so the next one goes on behind it.
+        Where somebody knows what has probably changed, that alone is written at first, and the rest
+        of its block if the check sum says that this wasn't all.
 
         Parameters
         ----------
@@ -188,6 +190,9 @@ class Board:
             Whole beats.
         progress : callable, optional
             Told the bytes that are there, and those in all.
+        likely : int64 (N, 2), optional
+            First byte and end, in `content`, of what has probably changed: whole beats, in order,
+            no two overlap.
 
         Raises
         ------
@@ -206,19 +211,45 @@ class Board:
         for block, data in blocks.items():
             if self._known[block] != wanted[block]:
                 at, size = block
-                self.write_memory(at, data.tobytes())
-                (check,) = self.check_sums([block])
+                check = self._known[block]
+                parts = _within(likely, at - address, size)
+                part_bytes = sum(end - first for first, end in parts)
+                if 0 < part_bytes < size:
+                    self._write_parts(at, data, parts)
+                    (check,) = self.check_sums([block])
+                    written += part_bytes
+                if check != wanted[block]:
+                    self.write_memory(at, data.tobytes())
+                    (check,) = self.check_sums([block])
+                    written += size
                 if check != wanted[block]:
                     raise DeviceError(
                         f"check sum of {size} bytes at {at:#x} must be {wanted[block]:#010x} after "
                         f"they were written, not {check:#010x}; run `ember-hw selftest`"
                     )
                 self._known[block] = check
-                written += size
             done += block[1]
             if progress is not None:
                 progress(done, len(content))
         return Upload(len(content), written, monotonic() - began)
+
+    def _write_parts(
+        self, address: int, content: NDArray[np.uint8], parts: Sequence[tuple[int, int]]
+    ) -> None:
+        """Write parts of what lies at an address, without waiting between them."""
+        self._forget(address, len(content))
+        requests = chain.from_iterable(
+            _writes(Operation.WRITE_MEMORY, address + first, content[first:end].tobytes())
+            for first, end in parts
+        )
+        for answer in self.client.transact(requests):
+            self.checked(answer, f"memory from {address:#x}")
+
+    def _forget(self, address: int, count: int) -> None:
+        """Forget the check sums of all blocks that have one of these bytes."""
+        for at, size in list(self._known):
+            if at < address + count and address < at + size:
+                del self._known[at, size]
 
     def drain(self, wants_more: Callable[[], bool]) -> Iterator[bytes]:
         """Yield bytes of the queues as they come, empty ones where none came for a while.
@@ -301,6 +332,16 @@ class Board:
                 f"not {status.name}"
             )
         return answer.payload
+
+
+def _within(likely: NDArray[np.int64] | None, start: int, size: int) -> list[tuple[int, int]]:
+    """Return what of byte ranges lies in a block, counted from the block's start."""
+    if likely is None:
+        return []
+    first = np.searchsorted(likely[:, 1], start, side="right")
+    last = np.searchsorted(likely[:, 0], start + size, side="left")
+    own = np.clip(likely[first:last] - start, 0, size)
+    return [(int(begin), int(end)) for begin, end in own]
 
 
 def _reads(

@@ -8,7 +8,7 @@ import pytest
 from ember_hw.boards.host.board import BLOCK_BYTES, Board
 from ember_hw.boards.host.client import LinkClient
 from ember_hw.boards.host.tests.fakes import DESCRIPTION, FakeBoard
-from ember_hw.boards.links.frame import ErrorCount, Frame, Operation, Status
+from ember_hw.boards.links.frame import ARGUMENT_BYTES, ErrorCount, Frame, Operation, Status
 from ember_hw.errors import DeviceError, EmberError, LinkError
 
 BASE = DESCRIPTION.memory_base
@@ -57,6 +57,63 @@ def test_only_blocks_that_differ_are_uploaded() -> None:
     assert again_upload.written_bytes == 0
     assert again_upload.megabytes_per_second == 0.0
     assert {frame.operation for frame in fake.log} == {Operation.CHECK_MEMORY}
+
+
+def bytes_written(fake: FakeBoard) -> int:
+    """Return the bytes of memory in the frames that came."""
+    writes = [frame for frame in fake.log if frame.operation == Operation.WRITE_MEMORY]
+    fake.log.clear()
+    return sum(len(frame.payload) - ARGUMENT_BYTES for frame in writes)
+
+
+def test_what_has_probably_changed_is_written_alone() -> None:
+    fake = FakeBoard()
+    content = np.random.default_rng(5).integers(0, 256, 3 * BLOCK_BYTES, np.uint8)
+    board = connected(fake)
+    board.upload(BASE, content)
+    assert bytes_written(fake) == content.size
+    # Two rows of 64 bytes in the first block, one over the edge to the second, one unchanged.
+    likely = np.array([[64, 128], [256, 320], [BLOCK_BYTES - 32, BLOCK_BYTES + 32], [40000, 40064]])
+    for first, end in likely[:3]:
+        content[first:end] ^= 1
+    assert board.upload(BASE, content, likely=likely).written_bytes == 3 * 64
+    assert bytes_written(fake) == 3 * 64
+    assert fake.memory[: content.size] == content.tobytes()
+    assert board.upload(BASE, content).written_bytes == 0
+
+
+def test_a_change_that_nobody_told_of_is_written_with_its_block() -> None:
+    fake = FakeBoard()
+    content = np.zeros(2 * BLOCK_BYTES, np.uint8)
+    board = connected(fake)
+    board.upload(BASE, content)
+    content[[70, 3000, BLOCK_BYTES]] = 1
+    likely = np.array([[64, 128]])
+    written = board.upload(BASE, content, likely=likely).written_bytes
+    assert written == 64 + 2 * BLOCK_BYTES
+    assert fake.memory[: content.size] == content.tobytes()
+    content[5] = 1
+    assert board.upload(BASE, content, likely=np.zeros((0, 2), np.int64)).written_bytes == (
+        BLOCK_BYTES
+    )
+    content[6] = 1
+    whole = np.array([[0, content.size]])
+    assert board.upload(BASE, content, likely=whole).written_bytes == BLOCK_BYTES
+
+
+def test_parts_that_break_off_are_written_again() -> None:
+    fake = FakeBoard()
+    content = np.zeros(BLOCK_BYTES, np.uint8)
+    board = connected(fake)
+    board.upload(BASE, content)
+    content[64:128] = 1
+    fake.is_silent = True
+    likely = np.array([[64, 128]])
+    with pytest.raises(LinkError, match=r"must answer within .* and was silent"):
+        board.upload(BASE, content, likely=likely)
+    fake.is_silent = False
+    assert connected(fake).upload(BASE, content, likely=likely).written_bytes == 64
+    assert fake.memory[: content.size] == content.tobytes()
 
 
 def test_an_upload_goes_on_where_a_broken_one_stopped() -> None:
