@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ember_hw.config import AcceleratorConfig
     from ember_hw.host.device import open_device
     from ember_hw.host.table_files import map_table
-    from ember_hw.host.torch_backend import Record, explain
+    from ember_hw.host.torch_backend import Record
+    from ember_hw.host.torch_explain import explain
 
 __all__ = [
     "AcceleratorConfig",
@@ -58,7 +59,7 @@ _HOMES = {
     "compile": "ember_hw.compiler",
     "compile_function": "ember_hw.compiler",
     "dequantize": "ember_hw.compiler.quantized_rows",
-    "explain": "ember_hw.host.torch_backend",
+    "explain": "ember_hw.host.torch_explain",
     "fusedmm": "ember_hw.compiler.frontend.torch_ops",
     "load": "ember_hw.compiler.program_file",
     "map_table": "ember_hw.host.table_files",

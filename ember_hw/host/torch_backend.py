@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -33,8 +33,16 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import EmberError
 from ember_hw.host.accelerated import MODEL_NAME, AcceleratedOperation
 from ember_hw.host.device import Device, open_device
+from ember_hw.host.torch_training import GraphGradient, exchange_gradients, with_reason
 
-__all__ = ["AcceleratedOperation", "Record", "backend", "explain"]
+__all__ = [
+    "AcceleratedOperation",
+    "Record",
+    "backend",
+    "boxed",
+    "inputs_at",
+    "refusal_of",
+]
 
 _OPTIONS = ("device", "config", "opt_level", "record")
 #: Parts of the name that Dynamo gives a graph's input, and those that hold others.
@@ -60,6 +68,11 @@ class Record:
     graphs : int
         Graphs that torch handed over. 0 after a call says that torch ran the model by itself, as
         it does without a word for models with sparse tensors.
+    gradient_graphs : int
+        Backward passes of these graphs, which torch runs.
+    gradients : list of GraphGradient
+        Gradients of bags that a device computes: what of a backward pass isn't torch's own graph,
+        though its operators compute it.
     seconds : float
         What compiling took, without torch's own work: finding operations, programs, microcode.
     """
@@ -68,6 +81,8 @@ class Record:
     refusals: list[Refusal] = field(default_factory=list[Refusal])
     separate: list[Refusal] = field(default_factory=list[Refusal])
     graphs: int = 0
+    gradient_graphs: int = 0
+    gradients: list[GraphGradient] = field(default_factory=list[GraphGradient])
     seconds: float = 0.0
 
     @property
@@ -86,6 +101,9 @@ class Record:
             f"on the device: {operation.kind}, {operation.where}, {operation.calls} calls"
             for operation in self.operations
         ]
+        if self.gradient_graphs:
+            lines.append(f"backward passes in torch: {self.gradient_graphs}")
+        lines += [str(gradient) for gradient in self.gradients]
         lines += [f"one by one: {refusal.reason}" for refusal in self.separate]
         lines += [f"left to torch: {refusal.reason}" for refusal in self.refusals]
         return "\n".join(lines)
@@ -98,6 +116,8 @@ def backend(
     options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Compile a graph of Dynamo: torch calls this for ``backend="ember_hw"``.
+
+    Of a graph that is trained the forward pass is compiled, and torch runs the backward pass.
 
     Parameters
     ----------
@@ -118,6 +138,7 @@ def backend(
         A `config` is given along with a device that has one.
     """
     from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import default_partition
 
     given = dict(options or {})
     for name in given:
@@ -128,20 +149,36 @@ def backend(
 
     names = [_model_name(node) for node in graph_module.graph.find_nodes(op="placeholder")]
 
+    opt_level = int(given.get("opt_level", 3))
+
     def compile_forward(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
         began = time.perf_counter()
         inputs = graph.graph.find_nodes(op="placeholder")
         if len(inputs) == len(names):
             for node, name in zip(inputs, names, strict=True):
                 node.meta[MODEL_NAME] = name
-        compiled = _compile(graph, device, int(given.get("opt_level", 3)), record)
+        compiled = _compile(graph, device, opt_level, record)
         record.seconds += time.perf_counter() - began
-        return _boxed(compiled)
+        return boxed(compiled)
+
+    def partition(joint: torch.fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Any:
+        began = time.perf_counter()
+        static = inputs_at(joint, options["static_lifetime_input_indices"])
+
+        def refusal(operation: Operation) -> str | None:
+            return refusal_of(operation, static) or _misfit(operation, static, device, opt_level)
+
+        record.gradient_graphs += 1
+        record.gradients += exchange_gradients(joint, refusal)
+        record.seconds += time.perf_counter() - began
+        return default_partition(joint, inputs, **options)
 
     def leave(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
-        return _boxed(graph)
+        return boxed(graph)
 
-    compiler: Any = aot_autograd(fw_compiler=compile_forward, bw_compiler=leave)
+    compiler: Any = aot_autograd(
+        fw_compiler=compile_forward, bw_compiler=leave, partition_fn=partition
+    )
     return compiler(graph_module, example_inputs)
 
 
@@ -162,7 +199,7 @@ def _model_name(node: torch.fx.Node) -> str:
     return ".".join(names[1:] or names) or node.name
 
 
-def _boxed(graph: torch.fx.GraphModule) -> Any:
+def boxed(graph: torch.fx.GraphModule) -> Any:
     """Return a graph in the calling convention of aot_autograd: one list, which is emptied."""
 
     def run(arguments: list[Any]) -> Any:
@@ -198,11 +235,11 @@ def _compile(
 ) -> torch.fx.GraphModule:
     record.graphs += 1
     findings = find_operations(graph_module)
-    record.refusals += findings.refusals
+    record.refusals += [with_reason(refusal) for refusal in findings.refusals]
     static = _static_inputs(graph_module)
     accepted: list[Operation] = []
     for operation in findings.operations:
-        reason = _refusal(operation, _weights(operation, static), static)
+        reason = refusal_of(operation, static)
         if reason is None:
             accepted.append(operation)
         else:
@@ -222,12 +259,11 @@ def _compile(
                 continue
         for single in found.members if isinstance(found, BagGroup) else (found,):
             name = f"ember_{len(record.operations)}"
-            weights = _weights(single, static)
+            weights = _weights_of(single, static)
             try:
                 module = AcceleratedOperation(single, weights, device, opt_level)
             except EmberError as error:
-                reason = f"{describe(single.node)} must fit the device: {error}"
-                record.refusals.append(Refusal(single.node, reason))
+                record.refusals.append(Refusal(single.node, _does_not_fit(single, error)))
             else:
                 replace_operation(graph_module, single, name, module, replaced)
                 record.operations.append(module)
@@ -236,7 +272,7 @@ def _compile(
     return graph_module
 
 
-def _weights(operation: Operation, static: set[torch.fx.Node]) -> list[str]:
+def _weights_of(operation: Operation, static: set[torch.fx.Node]) -> list[str]:
     """Return the roles of an operation whose values stay from call to call."""
     return [
         role
@@ -259,14 +295,18 @@ def _static_inputs(graph_module: torch.fx.GraphModule) -> set[torch.fx.Node]:
 
     context: Any = TracingContext.try_get()
     metadata = getattr(context, "fw_metadata", None)
+    return inputs_at(graph_module, getattr(metadata, "static_input_indices", ()))
+
+
+def inputs_at(
+    graph_module: torch.fx.GraphModule, indices: Iterable[int] | None
+) -> set[torch.fx.Node]:
+    """Return the inputs of a graph at some places."""
     inputs = graph_module.graph.find_nodes(op="placeholder")
-    indices: Sequence[int] = getattr(metadata, "static_input_indices", ())
-    return {inputs[index] for index in indices if index < len(inputs)}
+    return {inputs[index] for index in indices or () if index < len(inputs)}
 
 
-def _refusal(
-    operation: Operation, weights: Sequence[str], static: set[torch.fx.Node]
-) -> str | None:
+def refusal_of(operation: Operation, static: set[torch.fx.Node]) -> str | None:
     """Say why an operation can't run in a compiled graph, None if it can."""
     output: torch.Tensor = operation.output.meta["val"]
     if not output.is_contiguous():
@@ -274,7 +314,7 @@ def _refusal(
             f"the result must be contiguous, not of strides {tuple(output.stride())}, in "
             f"{describe(operation.node)}"
         )
-    for role in weights:
+    for role in _weights_of(operation, static):
         node = operation.inputs[role]
         if node not in static:
             return (
@@ -284,63 +324,16 @@ def _refusal(
     return None
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What of a model the device would compute, and why not the rest.
-
-    Attributes
-    ----------
-    operations : tuple of (str, str)
-        Kind of each operation, and the node, with its line, that it was found at.
-    refusals : tuple of str
-        Reason of each node that looks like an embedding operation and is left to torch.
-    graphs : int
-        Graphs that torch handed over; 0 for a model with sparse tensors.
-    """
-
-    operations: tuple[tuple[str, str], ...]
-    refusals: tuple[str, ...]
-    graphs: int
-
-    def __str__(self) -> str:
-        lines = [f"graphs: {self.graphs}"]
-        lines += [f"on the device: {kind}, {where}" for kind, where in self.operations]
-        lines += [f"left to torch: {reason}" for reason in self.refusals]
-        return "\n".join(lines)
+def _misfit(
+    operation: Operation, static: set[torch.fx.Node], device: Device, opt_level: int
+) -> str | None:
+    """Say why an operation doesn't fit a device, None if it does."""
+    try:
+        AcceleratedOperation(operation, _weights_of(operation, static), device, opt_level)
+    except EmberError as error:
+        return _does_not_fit(operation, error)
+    return None
 
 
-def explain(model: Any, *inputs: Any) -> Explanation:
-    """List what of a model would run on a device, without one.
-
-    Parameters
-    ----------
-    model : torch.nn.Module or callable
-        The model; it is run once by torch.
-    *inputs : tensor
-        A call of it.
-
-    Examples
-    --------
-    >>> import torch
-    >>> bag = torch.nn.EmbeddingBag(10, 4, mode="sum")
-    >>> print(explain(bag, torch.tensor([[1, 2]])).operations[0][0])
-    embedding_bag
-    """
-    from torch._dynamo.backends.common import aot_autograd
-
-    operations: list[tuple[str, str]] = []
-    refusals: list[str] = []
-    graphs = 0
-
-    def look(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:
-        nonlocal graphs
-        graphs += 1
-        findings = find_operations(graph)
-        operations.extend((found.kind, describe(found.node)) for found in findings.operations)
-        refusals.extend(refusal.reason for refusal in findings.refusals)
-        return _boxed(graph)
-
-    compiled: Any = cast(Any, torch).compile(model, backend=aot_autograd(fw_compiler=look))
-    with torch.no_grad():
-        compiled(*inputs)
-    return Explanation(tuple(operations), tuple(refusals), graphs)
+def _does_not_fit(operation: Operation, error: EmberError) -> str:
+    return f"{describe(operation.node)} must fit the device: {error}"

@@ -14,7 +14,14 @@ from torch.autograd.function import once_differentiable
 from ember_hw.host.nn.lookups import BagCall, Table
 from ember_hw.host.request import MODES
 
-__all__ = ["BagGradient", "RowGradient", "needs_gradient", "pooled_with_gradient", "rows_of"]
+__all__ = [
+    "BagBackward",
+    "BagGradient",
+    "RowGradient",
+    "needs_gradient",
+    "pooled_with_gradient",
+    "rows_of",
+]
 
 _ATEN: Any = torch.ops.aten
 _MEAN, _MAX = MODES.index("mean"), MODES.index("max")
@@ -132,14 +139,26 @@ class _Pool(torch.autograd.Function):
             grad = grads[number].contiguous()
             if isinstance(gradient.call.weight, Tensor):  # rows may come back in another dtype
                 grad = grad.to(gradient.call.weight.dtype)
-            one = _Bag(gradient, grad, weight, scales)
+            one = BagBackward(gradient, grad, weight, scales)
             of_weights.append(one.of_weight(ctx.shapes[number][0]) if needed[number] else None)
             of_scales.append(one.of_scales() if needed[count + number] else None)
         return None, None, *of_weights, *of_scales
 
 
-class _Bag:
-    """The gradients of one bag."""
+class BagBackward:
+    """The gradients of one bag, as torch's own operators compute them.
+
+    Parameters
+    ----------
+    gradient : BagGradient
+        The call. Of its table nothing is read here.
+    grad : (B, D)
+        Gradient of the pooled rows, contiguous.
+    weight : (num_embeddings, D), optional
+        The table; needed for mode "max" and for `of_scales`.
+    scales : (N,) or (B, L), optional
+        Weights of lookups as the caller passed them.
+    """
 
     def __init__(
         self, gradient: BagGradient, grad: Tensor, weight: Tensor | None, scales: Tensor | None

@@ -18,7 +18,8 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.host import torch_backend
 from ember_hw.host.device import open_device
 from ember_hw.host.program_cache import programs_built
-from ember_hw.host.torch_backend import Record, backend, explain
+from ember_hw.host.tests.recommender import Recommender, batch_of
+from ember_hw.host.torch_backend import Record, backend
 
 #: Rows of three tables beside each other, and of what a part of them needs.
 WIDE = replace(
@@ -48,45 +49,12 @@ def _compiled(model, device, record, **options):
     return torch.compile(model, backend=backend, options=options)
 
 
-class Recommender(nn.Module):
-    """A small DLRM."""
-
-    def __init__(self, tables: int, columns: int = 8):
-        super().__init__()
-        torch.manual_seed(1)
-        self.bags = nn.ModuleList(
-            nn.EmbeddingBag(20 + number, columns, mode="sum") for number in range(tables)
-        )
-        self.bottom = nn.Sequential(nn.Linear(5, columns), nn.ReLU())
-        pairs = (tables + 1) * tables // 2
-        self.top = nn.Sequential(nn.Linear(columns + pairs, 4), nn.ReLU(), nn.Linear(4, 1))
-
-    def forward(self, dense, indices, offsets):
-        bottom = self.bottom(dense)
-        rows = [bag(i, o) for bag, i, o in zip(self.bags, indices, offsets, strict=True)]
-        stacked = torch.stack([bottom, *rows], 1)
-        products = torch.bmm(stacked, stacked.transpose(1, 2))
-        first, second = torch.tril_indices(len(rows) + 1, len(rows) + 1, -1)
-        return self.top(torch.cat([bottom, products[:, first, second]], 1))
-
-
-def _batch(model: Recommender, size: int, seed: int = 0):
-    random = torch.Generator().manual_seed(seed)
-    indices, offsets = [], []
-    for bag in model.bags:
-        lengths = torch.randint(0, 4, (size,), generator=random)
-        rows = bag.get_parameter("weight").shape[0]
-        indices.append(torch.randint(0, rows, (int(lengths.sum()),), generator=random))
-        offsets.append(torch.cumsum(lengths, 0) - lengths)
-    return torch.randn(size, 5, generator=random), indices, offsets
-
-
 def test_recommender_gives_the_logits_of_eager(device):
     model, record = Recommender(4), Record()
     fast = _compiled(model, device, record)
     with torch.no_grad():
         for seed in (0, 1):
-            batch = _batch(model, 6, seed)
+            batch = batch_of(model, 6, seed)
             torch.testing.assert_close(fast(*batch), model(*batch), rtol=0, atol=1e-5)
     assert {operation.kind for operation in record.operations} == {"tables"}
     assert record.calls == 2
@@ -96,7 +64,7 @@ def test_recommender_gives_the_logits_of_eager(device):
 def test_poisoned_table_changes_the_logits(device):
     model, record = Recommender(2), Record()
     fast = _compiled(model, device, record)
-    batch = _batch(model, 6)
+    batch = batch_of(model, 6)
     with torch.no_grad():
         before = fast(*batch)
         for operation in record.operations:
@@ -144,7 +112,7 @@ def test_other_batch_sizes_are_right(device):
     fast = _compiled(model, device, record)
     with torch.no_grad():
         for size in (5, 3, 1, 8):
-            batch = _batch(model, size, size)
+            batch = batch_of(model, size, size)
             torch.testing.assert_close(fast(*batch), model(*batch), rtol=0, atol=1e-5)
     assert record.calls == 4
 
@@ -169,15 +137,6 @@ def test_gradients_are_those_of_eager(device):
     model(indices).backward()
     torch.testing.assert_close(found, model.items.weight.grad)
     assert record.calls == 1
-
-
-def test_bag_that_is_trained_is_left_to_torch_with_the_reason(device):
-    model, record = Recommender(2), Record()
-    batch = _batch(model, 4)
-    torch.testing.assert_close(_compiled(model, device, record)(*batch), model(*batch))
-    assert record.operations == []
-    assert len(record.refusals) == 2
-    assert "must not be used, as only the pooled rows are computed" in record.refusals[0].reason
 
 
 def test_computed_table_is_left_to_torch(device):
@@ -299,22 +258,6 @@ def test_torch_finds_the_backend_by_its_name():
         fast = torch.compile(bag, backend="ember_hw", options=options)
         torch.testing.assert_close(fast(indices), bag(indices))
     assert record.calls == 1
-
-
-def test_explanation_lists_what_would_run_and_what_not():
-    class Both(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.user = nn.EmbeddingBag(9, 4, mode="mean")
-            self.item = nn.EmbeddingBag(9, 4, mode="mean", max_norm=1.0)
-
-        def forward(self, indices):
-            return self.user(indices) + self.item(indices)
-
-    explanation = explain(Both(), torch.tensor([[1, 2]]))
-    assert [kind for kind, _ in explanation.operations] == ["embedding_bag"]
-    assert "max_norm must be None, not 1.0" in explanation.refusals[0]
-    assert str(explanation).splitlines()[0] == "graphs: 1"
 
 
 def test_examples_of_the_docstrings_hold():
