@@ -23,7 +23,7 @@ REFUSED = "refused"
 _CPU_PACKAGES = {
     "pythondata_cpu_vexriscv": "pythondata-cpu-vexriscv",
     "pythondata_software_picolibc": "pythondata-software-picolibc",
-    "pythondata_software_compiler_rt": "pythondata-software-compiler_rt",
+    "pythondata_software_compiler_rt": "pythondata-software-compiler-rt",
 }
 _CPU_TOOLS = ("meson", "ninja")
 
@@ -222,8 +222,8 @@ def _check_cpu(cpu: str) -> None:
     compilers = [f"{triple}-gcc" for triple in CPUS[cpu].gcc_triple]
     if not any(shutil.which(compiler) for compiler in compilers):
         raise Refusal(
-            f"{compilers[0]} or another C compiler for RISC-V must be in PATH for the init CPU "
-            f"{cpu}, and isn't; on Debian and Ubuntu: apt install gcc-riscv64-unknown-elf"
+            f"riscv64-unknown-elf-gcc, or another C compiler for RISC-V, must be in PATH for the "
+            f"init CPU {cpu}, and isn't; on Debian and Ubuntu: apt install gcc-riscv64-unknown-elf"
         )
 
 
