@@ -17,8 +17,9 @@ from ember_hw.errors import ToolError
 from .cache import build_once, cache_folder
 from .memory_library import ARCHIVE_NAME, build_memories
 from .options import TraceFormat
+from .pins import pins_header
 from .top import TOP_NAME as _TOP
-from .top import pins_header, top_verilog
+from .top import top_verilog
 from .verilator import Verilator, find_verilator
 
 LIBRARY_NAME = "model.so"
@@ -68,6 +69,9 @@ class ModelShape:
     reduces : int
         1: each unit has a reduce unit: `m_axis_result_*` in place of `m_axis_row_*`, no bundles. A
         run's row beats are those of results then.
+    writes : int
+        1: the reduce unit of the one unit writes its results through `m_axi_result_*`; it has no
+        `m_axis_result_*` then, and a run has no row beats.
     probed_streams : int
         Memory streams of the one access unit, into whose counters the simulation looks; 0: it
         doesn't look inside.
@@ -86,6 +90,7 @@ class ModelShape:
     input_bytes: int = 0
     input_dest_bits: int = 0
     reduces: int = 0
+    writes: int = 0
     probed_streams: int = 0
 
     def __post_init__(self) -> None:
@@ -103,6 +108,7 @@ class ModelShape:
             ("memory_ports", 1, 64),
             ("units", 1, 64),
             ("reduces", 0, 1),
+            ("writes", 0, self.reduces if self.units == 1 else 0),
             ("probed_streams", 0, 32 if self.units == 1 else 0),
             ("index_id_bits", min(1, self.index_port_bytes), 12 * min(1, self.index_port_bytes)),
             ("input_dest_bits", min(1, self.input_bytes), 32 * min(1, self.input_bytes)),

@@ -43,6 +43,7 @@ class ShapeStruct(Structure):
         ("input_bytes", c_uint32),
         ("input_dest_bits", c_uint32),
         ("reduces", c_uint32),
+        ("writes", c_uint32),
         ("probed_streams", c_uint32),
     )
 
@@ -134,6 +135,18 @@ class ChannelCountersStruct(Structure):
     )
 
 
+class WriteCountersStruct(Structure):
+    """`struct EmberWriteCounters`."""
+
+    _fields_ = (
+        ("write_requests", c_uint64),
+        ("write_beats", c_uint64),
+        ("write_bytes", c_uint64),
+        ("write_errors", c_uint64),
+        ("peak_outstanding_writes", c_uint64),
+    )
+
+
 class TraceStruct(Structure):
     """`struct EmberTrace`."""
 
@@ -171,7 +184,7 @@ _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_reset": (c_int, (c_void_p, c_uint32)),
     "ember_write_register": (c_int, (c_void_p, c_uint32, c_uint32)),
     "ember_read_register": (c_int, (c_void_p, c_uint32, POINTER(c_uint32))),
-    "ember_map_region": (None, (c_void_p, c_uint64, c_void_p, c_uint64)),
+    "ember_map_region": (None, (c_void_p, c_uint64, c_void_p, c_uint64, c_uint32)),
     "ember_unmap_regions": (None, (c_void_p,)),
     "ember_set_memory": (c_int, (c_void_p, c_uint32, POINTER(MemoryStruct))),
     "ember_set_sink": (c_int, (c_void_p, c_uint32, POINTER(SinkStruct))),
@@ -182,9 +195,12 @@ _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_run": (c_int, (c_void_p, POINTER(RunStruct))),
     "ember_counters": (None, (c_void_p, POINTER(CountersStruct), POINTER(c_uint64))),
     "ember_channel_counters": (None, (c_void_p, c_uint32, POINTER(ChannelCountersStruct))),
+    "ember_write_counters": (None, (c_void_p, POINTER(WriteCountersStruct))),
     "ember_clear_counters": (None, (c_void_p,)),
     "ember_record_reads": (None, (c_void_p, c_uint64)),
     "ember_reads": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
+    "ember_record_writes": (None, (c_void_p, c_uint64)),
+    "ember_write_cycles": (c_size_t, (c_void_p, c_void_p, c_size_t)),
     "ember_dram_commands": (c_size_t, (c_void_p, c_uint32, c_void_p, c_size_t)),
     "ember_open_trace": (c_int, (c_void_p, POINTER(TraceStruct))),
     "ember_close_trace": (None, (c_void_p,)),
@@ -195,6 +211,7 @@ _PROTOTYPES: dict[str, tuple[Any, Sequence[Any]]] = {
     "ember_level": (c_uint32, (c_void_p, c_uint32, c_uint32)),
     "ember_unit_streams": (None, (c_void_p, c_uint32, POINTER(StreamStruct))),
     "ember_channel_streams": (c_uint64, (c_void_p, c_uint32, POINTER(StreamStruct))),
+    "ember_write_streams": (c_uint64, (c_void_p, POINTER(StreamStruct))),
 }
 
 

@@ -15,6 +15,7 @@ from .c_interface import (
     CountersStruct,
     ProfileStruct,
     StreamStruct,
+    WriteCountersStruct,
 )
 from .memory_library import COMMAND_DTYPE, READ_DTYPE
 from .results import (
@@ -25,10 +26,10 @@ from .results import (
     StreamState,
     UnitProfile,
     UnitState,
+    WriteCounters,
+    WriteState,
 )
-
-#: Queues inside a unit, in the order of the high-water counters; in C++: `LEVELS`.
-LEVELS = 4
+from .top import LEVELS
 
 
 class CountedModel:
@@ -53,6 +54,12 @@ class CountedModel:
         self._library.ember_channel_counters(self._open(), channel, byref(struct))
         return ChannelCounters(*(getattr(struct, field[0]) for field in struct._fields_))
 
+    def write_counters(self) -> WriteCounters:
+        """Return what was counted on the port for writes."""
+        struct = WriteCountersStruct()
+        self._library.ember_write_counters(self._open(), byref(struct))
+        return WriteCounters(*(getattr(struct, field[0]) for field in struct._fields_))
+
     def record_reads(self, on: bool = True, *, most: int = (1 << 64) - 1) -> None:
         """Forget the read bursts of `reads` and keep those from now on, or stop.
 
@@ -74,6 +81,17 @@ class CountedModel:
             Cycle of the request's handshake, address, ID, beats, and bytes of a beat.
         """
         return self._records("ember_reads", channel, READ_DTYPE)
+
+    def record_writes(self, *, most: int = (1 << 64) - 1) -> None:
+        """Forget the beats of `write_cycles`, and keep those from now on, so many at most."""
+        self._library.ember_record_writes(self._open(), most)
+
+    def write_cycles(self) -> NDArray[np.uint64]:
+        """Return the cycle of each beat that was written, in order: uint64 (N,)."""
+        function = self._library.ember_write_cycles
+        cycles = np.zeros(function(self._open(), None, 0), np.uint64)
+        function(self._open(), cycles.ctypes.data, len(cycles))
+        return cycles
 
     def dram_commands(self, channel: int = 0) -> NDArray[Any]:
         """Return the commands that a DRAM model issued since it was set; see `record_commands`.
@@ -131,6 +149,13 @@ class CountedModel:
         outstanding = self._library.ember_channel_streams(self._open(), channel, streams)
         requests, beats = map(_stream_state, streams)
         return ChannelState(requests, beats, int(outstanding))
+
+    def write_state(self) -> WriteState:
+        """Return what goes through the port for writes now; nothing does without one."""
+        streams = (StreamStruct * 3)()
+        outstanding = self._library.ember_write_streams(self._open(), streams)
+        addresses, beats, answers = map(_stream_state, streams)
+        return WriteState(addresses, beats, answers, int(outstanding))
 
     def _check_channel(self, channel: int) -> None:
         if not 0 <= channel < len(self.shape.channels):

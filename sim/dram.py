@@ -22,17 +22,23 @@ class DramTiming:
     Attributes
     ----------
     burst : int
-        Clocks that the data of one READ takes.
-    cl : int
-        READ to its first data.
+        Clocks that the data of one READ or WRITE takes.
+    cl, cwl : int
+        READ to its first data, WRITE to its.
     trcd, trp, tras, trc, trtp : int
-        Of one bank: ACTIVATE to READ, PRECHARGE to ACTIVATE, ACTIVATE to PRECHARGE, ACTIVATE to
-        ACTIVATE, READ to PRECHARGE.
+        Of one bank: ACTIVATE to READ or WRITE, PRECHARGE to ACTIVATE, ACTIVATE to PRECHARGE,
+        ACTIVATE to ACTIVATE, READ to PRECHARGE.
+    twr : int
+        Of one bank: end of a WRITE's data to PRECHARGE.
     trrd_s, trrd_l, tfaw : int
         ACTIVATE to ACTIVATE of another bank group and of the same one; window that holds at most
         four of a rank.
     tccd_s, tccd_l : int
-        READ to READ of another bank group and of the same one.
+        READ to READ, and WRITE to WRITE, of another bank group and of the same one.
+    twtr_s, twtr_l : int
+        End of a WRITE's data to READ of another bank group and of the same one.
+    trtw : int
+        READ to WRITE, of whatever rank: the data bus turns around.
     trfc, trefi : int
         REFRESH to the next command of its rank; interval of refreshes.
     trtrs : int
@@ -53,6 +59,11 @@ class DramTiming:
     tccd_l: int
     trfc: int
     trefi: int
+    cwl: int
+    twr: int
+    twtr_s: int
+    twtr_l: int
+    trtw: int
     trtrs: int = 0
 
     def __post_init__(self) -> None:
@@ -64,6 +75,11 @@ class DramTiming:
                 raise ValueError(
                     f"{field.name} must be {least} to {(1 << 20) - 1} clocks, not {value!r}"
                 )
+        if self.trtw < self.cl + self.burst - self.cwl:
+            raise ValueError(
+                f"trtw must be at least cl + burst - cwl ({self.cl + self.burst - self.cwl} "
+                f"clocks), not {self.trtw!r}: data of a READ and a WRITE would meet on the bus"
+            )
         if self.trefi and self.trefi <= self.trfc + self.trp + self.tras:
             raise ValueError(
                 f"trefi must be more than trfc + trp + tras ({self.trfc + self.trp + self.tras} "
@@ -73,12 +89,14 @@ class DramTiming:
 
 @dataclass(frozen=True, kw_only=True)
 class DramMemory:
-    """A DRAM channel behind the access unit's read port.
+    """A DRAM channel behind the access unit's read port, and its port for writes where it has one.
 
     Open page, all-bank refresh at its due time, FR-FCFS: of the commands that a clock allows, a
-    READ goes first, an older access's before a younger one's; a row stays open while an older
-    access hits it. A burst is split into accesses; beats return as their data comes, those of one
-    ID in order.
+    READ or WRITE goes first, an older access's before a younger one's; a row stays open while an
+    older access hits it. Writes wait in a queue of their own, and are served while there are no
+    reads, or when it is three quarters full until a quarter is left. A burst is split into
+    accesses; beats return as their data comes, those of one ID in order. A write is answered when
+    all of its data have been on the DRAM's bus, in order.
 
     Attributes
     ----------
@@ -90,17 +108,18 @@ class DramMemory:
         Fields of an address above the access, highest first, each with its bits; a field may
         appear in several parts. Higher address bits are ignored: the memory repeats itself.
     access_bytes : int
-        Of one READ: burst length times data width; a power of two.
+        Of one READ or WRITE: burst length times data width; a power of two.
     memory_khz, unit_khz : int
         Clocks of the memory and of the access unit.
     queue_entries : int
-        Accesses among which the scheduler chooses.
+        Reads among which the scheduler chooses, and as many writes.
     port_entries : int
-        Accesses that wait in order before it; a burst is taken while there are fewer.
+        Reads that wait in order before it, and as many writes; a burst is taken while there are
+        fewer.
     front_cycles, back_cycles : int
         Unit cycles from the port to the scheduler, and from the data to the port.
     dual_command_bus : bool
-        HBM: a row command and a READ may go in one clock.
+        HBM: a row command and a READ or WRITE may go in one clock.
     source : str
         Where the numbers come from.
 
@@ -209,7 +228,8 @@ class DramMemory:
 def _ddr4_2400() -> DramMemory:
     timing = DramTiming(
         burst=4, cl=16, trcd=16, trp=16, tras=39, trc=55, trtp=9, trrd_s=4, trrd_l=6, tfaw=26,
-        tccd_s=4, tccd_l=6, trfc=421, trefi=9364, trtrs=2,
+        tccd_s=4, tccd_l=6, trfc=421, trefi=9364, trtrs=2, cwl=12, twr=18, twtr_s=3, twtr_l=9,
+        trtw=10,
     )  # fmt: skip
     return DramMemory(
         name="ddr4-2400",
@@ -230,7 +250,7 @@ def _ddr4_2400() -> DramMemory:
 def _ecpix5_ddr3() -> DramMemory:
     timing = DramTiming(
         burst=4, cl=6, trcd=3, trp=3, tras=6, trc=8, trtp=4, trrd_s=4, trrd_l=4, tfaw=6,
-        tccd_s=4, tccd_l=4, trfc=39, trefi=1170, trtrs=2,
+        tccd_s=4, tccd_l=4, trfc=39, trefi=1170, trtrs=2, cwl=5, twr=3, twtr_s=4, twtr_l=4, trtw=7,
     )  # fmt: skip
     return DramMemory(
         name="ecpix5-ddr3",
@@ -251,7 +271,7 @@ def _ecpix5_ddr3() -> DramMemory:
 def _ulx3s_sdram() -> DramMemory:
     timing = DramTiming(
         burst=8, cl=2, trcd=2, trp=2, tras=5, trc=7, trtp=7, trrd_s=2, trrd_l=2, tfaw=0,
-        tccd_s=8, tccd_l=8, trfc=7, trefi=781,
+        tccd_s=8, tccd_l=8, trfc=7, trefi=781, cwl=0, twr=2, twtr_s=0, twtr_l=0, trtw=11,
     )  # fmt: skip
     return DramMemory(
         name="ulx3s-sdram",
@@ -269,7 +289,7 @@ def _ulx3s_sdram() -> DramMemory:
 def _hbm2_pc() -> DramMemory:
     timing = DramTiming(
         burst=2, cl=13, trcd=13, trp=13, tras=31, trc=44, trtp=5, trrd_s=4, trrd_l=6, tfaw=22,
-        tccd_s=2, tccd_l=4, trfc=234, trefi=3510,
+        tccd_s=2, tccd_l=4, trfc=234, trefi=3510, cwl=4, twr=14, twtr_s=3, twtr_l=7, trtw=13,
     )  # fmt: skip
     return DramMemory(
         name="hbm2-pc",
@@ -286,7 +306,7 @@ def _hbm2_pc() -> DramMemory:
         source=(
             "one pseudo-channel of a 4-high HBM2 stack (AMD PG276) at 1800 Mb/s, bank groups "
             "interleaved at 32 bytes; tFAW fitted to random reads on a card (AMD XD099); the "
-            "controller's cycles are assumed: a lone read takes 120 ns"
+            "controller's cycles and the limits of writes are assumed: a lone read takes 120 ns"
         ),
     )
 

@@ -73,7 +73,7 @@ void ember_shape(EmberShape* shape) {
               EMBER_ADDRESS_BITS, EMBER_MEMORY_PORTS,     EMBER_INDEX_PORT_BYTES,
               EMBER_INDEX_ID_BITS, EMBER_LENGTH_BITS,     EMBER_UNITS,
               EMBER_INPUT_BYTES,  EMBER_INPUT_DEST_BITS,  EMBER_REDUCES,
-              EMBER_PROBED_STREAMS};
+              EMBER_WRITES,       EMBER_PROBED_STREAMS};
 }
 
 void* ember_create(uint32_t seed) {
@@ -112,15 +112,16 @@ int ember_read_register(void* handle, uint32_t address, uint32_t* value) {
                    [&](Model& model) { return model.simulation->read_register(address, *value); });
 }
 
-void ember_map_region(void* handle, uint64_t base, const uint8_t* data, uint64_t bytes) {
-    model_of(handle).map.map(base, data, bytes);
+void ember_map_region(void* handle, uint64_t base, uint8_t* data, uint64_t bytes,
+                      uint32_t is_writable) {
+    model_of(handle).map.map(base, data, bytes, is_writable != 0);
 }
 
 void ember_unmap_regions(void* handle) { model_of(handle).map.clear(); }
 
 int ember_set_memory(void* handle, uint32_t channel, const EmberMemory* choice) {
     return guarded(handle, [&](Model& model) {
-        return model.simulation->channels()[channel].set_memory(*choice) ? 0 : 1;
+        return model.simulation->set_memory(channel, *choice) ? 0 : 1;
     });
 }
 
@@ -168,12 +169,27 @@ void ember_channel_counters(void* handle, uint32_t channel, EmberChannelCounters
     *counters = model_of(handle).simulation->channels()[channel].counters();
 }
 
+void ember_write_counters(void* handle, EmberWriteCounters* counters) {
+    const auto& writes = model_of(handle).simulation->writes();
+    *counters = {};
+    if (writes) *counters = writes->counters();
+}
+
 void ember_record_reads(void* handle, uint64_t limit) {
     for (ReadChannel& channel : model_of(handle).simulation->channels()) channel.record(limit);
 }
 
 size_t ember_reads(void* handle, uint32_t channel, EmberRead* reads, size_t capacity) {
     return copied(model_of(handle).simulation->channels()[channel].reads(), reads, capacity);
+}
+
+void ember_record_writes(void* handle, uint64_t limit) {
+    if (auto& writes = model_of(handle).simulation->writes()) writes->record(limit);
+}
+
+size_t ember_write_cycles(void* handle, uint64_t* cycles, size_t capacity) {
+    const auto& writes = model_of(handle).simulation->writes();
+    return writes ? copied(writes->beat_cycles(), cycles, capacity) : 0;
 }
 
 size_t ember_dram_commands(void* handle, uint32_t channel, EmberDramCommand* commands,
@@ -222,4 +238,12 @@ uint64_t ember_channel_streams(void* handle, uint32_t channel, EmberStream strea
     ReadChannel& port = model_of(handle).simulation->channels()[channel];
     port.show(streams);
     return port.outstanding();
+}
+
+uint64_t ember_write_streams(void* handle, EmberStream streams[3]) {
+    const auto& writes = model_of(handle).simulation->writes();
+    std::fill_n(streams, 3, EmberStream{});
+    if (!writes) return 0;
+    writes->show(streams);
+    return writes->outstanding();
 }

@@ -3,7 +3,8 @@
  * A call that returns int gives 0 or a positive result on success and EMBER_FAILED after a
  * simulation error, which ember_message describes; the model is then of no further use.
  *
- * Channels are the read ports: the memory ports in order, then the index ports in order. */
+ * Channels are the read ports: the memory ports in order, then the index ports in order. With
+ * results in memory the unit has a port for writes, too; the memory of channel 0 answers it. */
 #pragma once
 
 #include <stddef.h>
@@ -35,6 +36,7 @@ struct EmberShape {
     uint32_t input_bytes;
     uint32_t input_dest_bits;
     uint32_t reduces;
+    uint32_t writes;
     uint32_t probed_streams;
 };
 
@@ -108,6 +110,15 @@ struct EmberChannelCounters {
     uint64_t refused_cycles; /* a request waited for the memory */
 };
 
+/* What was written; all are 0 without a port for writes. */
+struct EmberWriteCounters {
+    uint64_t write_requests;
+    uint64_t write_beats;
+    uint64_t write_bytes;  /* by WSTRB */
+    uint64_t write_errors; /* bursts whose answer wasn't OKAY */
+    uint64_t peak_outstanding_writes;
+};
+
 /* A window of cycles from the model's opening on, or of rows from its own opening on: from the
  * cycle in which row `first` is asked for to that in which row `end - 1` has been delivered. */
 struct EmberTrace {
@@ -144,10 +155,12 @@ const char* ember_message(void* model);
 int ember_reset(void* model, uint32_t cycles);
 int ember_write_register(void* model, uint32_t address, uint32_t value); /* gives BRESP */
 int ember_read_register(void* model, uint32_t address, uint32_t* value); /* gives RRESP */
-void ember_map_region(void* model, uint64_t base, const uint8_t* data, uint64_t bytes);
+/* Unless a region is writable, a write to it answers SLVERR. */
+void ember_map_region(void* model, uint64_t base, uint8_t* data, uint64_t bytes,
+                      uint32_t is_writable);
 void ember_unmap_regions(void* model);
 int ember_set_memory(void* model, uint32_t channel,
-                     const EmberMemory* memory); /* 1: refused, reads outstanding */
+                     const EmberMemory* memory); /* 1: refused, bursts outstanding */
 int ember_set_sink(void* model, uint32_t unit, const EmberSink* sink);
 
 /* Register accesses that the next run makes, one after the other, while the units run. */
@@ -161,17 +174,21 @@ void ember_set_input(void* model, uint32_t unit, const uint32_t* destinations, c
                      size_t count);
 size_t ember_input_lines_left(void* model, uint32_t unit);
 
-/* Ends when no read is outstanding, no output waits, and every awaited unit has raised irq since
+/* Ends when no read or write is outstanding, no output waits, and every awaited unit has raised irq since
  * the latest write to one of its registers; with a list of accesses, when that is done instead. */
 int ember_run(void* model, EmberRun* run); /* gives an EmberState */
 void ember_counters(void* model, EmberCounters* counters, uint64_t* read_beats_by_id);
 void ember_channel_counters(void* model, uint32_t channel, EmberChannelCounters* counters);
+void ember_write_counters(void* model, EmberWriteCounters* counters);
 void ember_clear_counters(void* model);
 
 /* Forget all read bursts, and keep so many of each channel from now on. */
 void ember_record_reads(void* model, uint64_t limit);
 /* Bursts kept, of which at most `capacity` are written. */
 size_t ember_reads(void* model, uint32_t channel, EmberRead* reads, size_t capacity);
+/* The same for the beats of writes: the cycle in which each was handed over. */
+void ember_record_writes(void* model, uint64_t limit);
+size_t ember_write_cycles(void* model, uint64_t* cycles, size_t capacity);
 /* The same for the commands of a DRAM that records them. */
 size_t ember_dram_commands(void* model, uint32_t channel, EmberDramCommand* commands,
                            size_t capacity);
@@ -190,6 +207,8 @@ uint32_t ember_level(void* model, uint32_t unit, uint32_t queue);
 /* Bundles and rows of a unit, or AR and R of a channel; gives the channel's outstanding reads. */
 void ember_unit_streams(void* model, uint32_t unit, EmberStream streams[2]);
 uint64_t ember_channel_streams(void* model, uint32_t channel, EmberStream streams[2]);
+/* AW, W and B, and the writes outstanding. */
+uint64_t ember_write_streams(void* model, EmberStream streams[3]);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

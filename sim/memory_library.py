@@ -62,13 +62,13 @@ COMMAND_DTYPE = np.dtype(
         ("reserved", np.uint32),
     ]
 )
-COMMANDS = ("ACTIVATE", "READ", "PRECHARGE", "PRECHARGE_ALL", "REFRESH")
+COMMANDS = ("ACTIVATE", "READ", "PRECHARGE", "PRECHARGE_ALL", "REFRESH", "WRITE")
 
 _FIELD_ENTRIES = 16
 _NUMBERS = ("access_bytes", "dual_command_bus", "queue_entries", "port_entries", "front_cycles")
 _NUMBERS += ("back_cycles", "memory_khz", "unit_khz")
 _TIMES = ("burst", "cl", "trcd", "trp", "tras", "trc", "trrd_s", "trrd_l", "tfaw", "tccd_s")
-_TIMES += ("tccd_l", "trtp", "trfc", "trefi", "trtrs")
+_TIMES += ("tccd_l", "trtp", "trfc", "trefi", "trtrs", "cwl", "twr", "twtr_s", "twtr_l", "trtw")
 assert set(_TIMES) == {field.name for field in fields(DramTiming)}
 
 
@@ -94,11 +94,15 @@ class MemoryStruct(Structure):
         ("seed", c_uint64),
         ("min_latency_cycles", c_uint64),
         ("max_latency_cycles", c_uint64),
+        ("min_write_latency_cycles", c_uint64),
+        ("max_write_latency_cycles", c_uint64),
         ("bytes_per_cycle", c_uint64),
         ("request_stall_probability", c_double),
         ("beat_stall_probability", c_double),
         ("error_base", c_uint64),
         ("error_bytes", c_uint64),
+        ("decode_error_base", c_uint64),
+        ("decode_error_bytes", c_uint64),
         ("dram", POINTER(DramStruct)),
     )
 
@@ -140,6 +144,7 @@ def memory_struct(memory: Memory, *, record_commands: bool = False) -> MemoryStr
                 bytes_per_cycle=memory.bytes_per_cycle,
             )
         case TestMemory():
+            of_writes = memory.write_latency_cycles or memory.latency_cycles
             return MemoryStruct(
                 kind=1,
                 reorder=memory.reorder,
@@ -149,8 +154,12 @@ def memory_struct(memory: Memory, *, record_commands: bool = False) -> MemoryStr
                 max_latency_cycles=memory.latency_cycles[1],
                 request_stall_probability=memory.request_stall_probability,
                 beat_stall_probability=memory.beat_stall_probability,
+                min_write_latency_cycles=of_writes[0],
+                max_write_latency_cycles=of_writes[1],
                 error_base=memory.error_range[0],
                 error_bytes=memory.error_range[1],
+                decode_error_base=memory.decode_error_range[0],
+                decode_error_bytes=memory.decode_error_range[1],
             )
         case RandomMemory():
             return MemoryStruct(
@@ -213,6 +222,7 @@ def _library() -> ctypes.CDLL:
     library.ember_run_accesses.restype = c_size_t
     library.ember_run_accesses.argtypes = (
         POINTER(DramStruct),
+        c_void_p,
         c_void_p,
         c_void_p,
         c_size_t,
@@ -279,7 +289,11 @@ class AccessRun:
 
 
 def run_accesses(
-    dram: DramMemory, addresses: NDArray[np.uint64], clocks: NDArray[np.uint64] | None = None
+    dram: DramMemory,
+    addresses: NDArray[np.uint64],
+    clocks: NDArray[np.uint64] | None = None,
+    *,
+    writes: NDArray[np.bool_] | None = None,
 ) -> AccessRun:
     """Run accesses through a DRAM's scheduler, without a port.
 
@@ -291,20 +305,31 @@ def run_accesses(
         Bytes; one access each, in this order, as soon as the scheduler's queue has room.
     clocks : uint64 (N,), optional
         First clock in which each may enter the queue, rising.
+    writes : bool (N,), optional
+        Which of them are writes, whose queue is another; none if absent.
+
+    Raises
+    ------
+    ValueError
+        Clocks or writes aren't as many as addresses.
     """
     addresses = np.ascontiguousarray(addresses, np.uint64)
+    for name, values in (("clocks", clocks), ("writes", writes)):
+        if values is not None and values.shape != addresses.shape:
+            raise ValueError(
+                f"{name} must be one for each of the {len(addresses)} accesses, not {values.shape}"
+            )
     if clocks is not None:
         clocks = np.ascontiguousarray(clocks, np.uint64)
-        if clocks.shape != addresses.shape:
-            raise ValueError(
-                f"clocks must be one for each of the {len(addresses)} accesses, not {clocks.shape}"
-            )
+    if writes is not None:
+        writes = np.ascontiguousarray(writes, np.bool_)
     struct, run = dram_struct(dram), _AccessRunStruct()
     commands = np.zeros(4 * len(addresses) + 1024, COMMAND_DTYPE)
     while True:
         issued = _library().ember_run_accesses(
             byref(struct),
             addresses.ctypes.data,
+            None if writes is None else writes.ctypes.data,
             None if clocks is None else clocks.ctypes.data,
             len(addresses),
             byref(run),

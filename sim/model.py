@@ -178,7 +178,7 @@ class VerilatorModel(CountedModel):
             result = self._library.ember_set_memory(self._open(), number, byref(struct))
             if self._checked(result):
                 raise ValueError(
-                    "the memory must be set while no reads are outstanding; reset the model first"
+                    "the memory must be set while nothing is outstanding; reset the model first"
                 )
         self.memory = memory
 
@@ -248,7 +248,7 @@ class VerilatorModel(CountedModel):
         self._check_unit(unit)
         return int(self._library.ember_input_lines_left(self._open(), unit))
 
-    def map_region(self, array: NDArray[Any], base: int) -> None:
+    def map_region(self, array: NDArray[Any], base: int, *, is_writable: bool = False) -> None:
         """Place an array's bytes in the address space; they are read as the simulation goes on.
 
         Parameters
@@ -257,17 +257,24 @@ class VerilatorModel(CountedModel):
             Referred to, not copied, and kept alive until it is unmapped.
         base : int
             Byte address, a multiple of the bus. A read answers DECERR, beat by beat, unless one
-            region holds all bytes of the beat.
+            region holds all bytes of the beat; so does a burst of writes, if it is so for one of
+            its beats.
+        is_writable : bool
+            Whether the unit may write there. A burst of writes that touches another region answers
+            SLVERR, and none of it is written.
 
         Raises
         ------
         ValueError
-            The array isn't contiguous, or the region is misplaced or overlaps another.
+            The array isn't contiguous or must be written and can't, or the region is misplaced or
+            overlaps another.
         """
-        check_region(array, base, self.shape, self._regions)
+        check_region(array, base, self.shape, self._regions, is_writable=is_writable)
         if array.nbytes == 0:
             return
-        self._library.ember_map_region(self._open(), base, array.ctypes.data, array.nbytes)
+        self._library.ember_map_region(
+            self._open(), base, array.ctypes.data, array.nbytes, is_writable
+        )
         self._regions.append((base, array))
 
     def unmap_regions(self) -> None:

@@ -24,21 +24,24 @@ def _check_at_least(owner: object, name: str, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, not {value!r}")
 
 
-def _check_latencies(latencies: tuple[int, int]) -> None:
+def _check_latencies(latencies: tuple[int, int], name: str = "latency_cycles") -> None:
     low, high = latencies
     if not 1 <= low <= high:
-        raise ValueError(f"latency_cycles must be (least, greatest), from 1 on, not {latencies!r}")
+        raise ValueError(f"{name} must be (least, greatest), from 1 on, not {latencies!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdealMemory:
     """Fixed latency, one beat a cycle in order of the requests, any number of them outstanding.
 
+    Writes go beside the reads, a beat a cycle, any number of them outstanding too.
+
     Attributes
     ----------
     latency_cycles : int
         From the cycle of a request's handshake to that of its first beat, at least 1. A request
-        whose predecessors aren't done by then follows them without a gap.
+        whose predecessors aren't done by then follows them without a gap. Of a write: from the
+        handshake of its last beat, or of its address, to its answer.
     """
 
     name: ClassVar[str] = "ideal"
@@ -60,9 +63,10 @@ class LinkMemory:
     Attributes
     ----------
     latency_cycles : int
-        From the cycle of a request's handshake to that in which its first bytes cross the link.
+        From the cycle of a request's handshake to that in which its first bytes cross the link. A
+        write begins to cross it when its last beat is there, and is answered so long after.
     bytes_per_cycle : int
-        Rate of the link; a beat is there when all of it has crossed.
+        Rate of the link in each direction; a beat is there when all of it has crossed.
     unit_khz : int
         Clock of the access unit, to which latency and rate refer.
     """
@@ -97,7 +101,7 @@ class RandomMemory:
     """Random latency, everything out of order that AXI4 allows, one beat a cycle.
 
     Bursts of different IDs overtake each other and their beats interleave; those of one ID stay in
-    order.
+    order, as all writes do, whose latencies are counted as `IdealMemory` counts them.
 
     Attributes
     ----------
@@ -131,29 +135,37 @@ class TestMemory:
         The same seed gives the same run.
     latency_cycles : (int, int)
         Least and greatest latency; each request draws its own.
+    write_latency_cycles : (int, int), optional
+        Those of writes, which stay in order; as of reads if absent.
     request_stall_probability, beat_stall_probability : float
-        Chance of a cycle with ARREADY low, and of one without a beat although one is due.
+        Chance of a cycle with ARREADY or AWREADY low, and of one with WREADY low, or without a beat
+        or an answer although one is due.
     reorder : bool
         Bursts of different IDs overtake each other.
     interleave : bool
         Beats of bursts with different IDs mix; without it a burst that has begun goes on.
-    error_range : (int, int)
-        Base address and bytes of a range whose beats answer SLVERR.
+    error_range, decode_error_range : (int, int)
+        Base address and bytes of a range; reads of its beats answer SLVERR, or DECERR, and so do
+        bursts of writes that touch it.
     """
 
     __test__: ClassVar[bool] = False  # pytest would collect it by its name
     name: ClassVar[str] = "test"
     seed: int
     latency_cycles: tuple[int, int] = (1, 200)
+    write_latency_cycles: tuple[int, int] | None = None
     request_stall_probability: float = 0.25
     beat_stall_probability: float = 0.25
     reorder: bool = True
     interleave: bool = True
     error_range: tuple[int, int] = (0, 0)
+    decode_error_range: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         """Check ranges."""
         _check_latencies(self.latency_cycles)
+        if self.write_latency_cycles is not None:
+            _check_latencies(self.write_latency_cycles, "write_latency_cycles")
         _check_probability(self, "request_stall_probability")
         _check_probability(self, "beat_stall_probability")
 

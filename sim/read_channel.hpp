@@ -14,6 +14,27 @@
 
 namespace ember {
 
+// Refuses bursts that AXI doesn't allow, or that the port is too narrow for.
+inline void check_burst(const std::string& channel, uint32_t bus_bytes,
+                        const BurstRequest& request, uint32_t burst, uint64_t cycle) {
+    const auto fail = [&](const std::string& rule) {
+        throw SimulationError(channel + " " + rule + " (address " +
+                              std::to_string(request.address) + ", cycle " +
+                              std::to_string(cycle) + ")");
+    };
+    const char letter = channel.ends_with("_ar") ? 'R' : 'W';
+    if (burst != 1) {
+        fail(std::string("must ask for INCR bursts, not A") + letter + "BURST " +
+             std::to_string(burst));
+    }
+    if (request.beat_bytes > bus_bytes) {
+        fail("must ask for beats of at most " + std::to_string(bus_bytes) + " bytes, not " +
+             std::to_string(request.beat_bytes));
+    }
+    const uint64_t end = beat_address(request, request.beats);
+    if ((beat_address(request, 0) ^ (end - 1)) >> 12) fail("must not cross a 4 KB boundary");
+}
+
 class ReadChannel {
 public:
     ReadChannel(const ChannelPins& pins, AddressMap& map)
@@ -47,7 +68,7 @@ public:
     }
     const EmberChannelCounters& counters() const { return counters_; }
     const std::vector<uint64_t>& beats_by_id() const { return beats_by_id_; }
-    const Memory& memory() const { return *memory_; }
+    Memory& memory() { return *memory_; }
     const std::vector<EmberRead>& reads() const { return reads_; }
 
     void clear_counters() {
@@ -113,8 +134,8 @@ private:
         counters_.refused_cycles += valid && !ready;
         if (!valid || !ready) return false;
         const Address read = payload();
-        const ReadRequest request{read.address, read.id, read.length + 1, 1u << read.size};
-        check(request, read.burst, cycle);
+        const BurstRequest request{read.address, read.id, read.length + 1, 1u << read.size};
+        check_burst(std::string(pins_.name) + "_ar", pins_.bytes, request, read.burst, cycle);
         memory_->request(request, cycle);
         if (reads_.size() < recorded_most_) {
             reads_.push_back(EmberRead{cycle, request.address, request.id,
@@ -126,21 +147,6 @@ private:
         counters_.peak_outstanding_reads =
             std::max(counters_.peak_outstanding_reads, outstanding_);
         return true;
-    }
-
-    void check(const ReadRequest& read, uint32_t burst, uint64_t cycle) const {
-        const auto fail = [&](const std::string& rule) {
-            throw SimulationError(std::string(pins_.name) + "_ar " + rule + " (address " +
-                                  std::to_string(read.address) + ", cycle " +
-                                  std::to_string(cycle) + ")");
-        };
-        if (burst != 1) fail("must ask for INCR bursts, not ARBURST " + std::to_string(burst));
-        if (read.beat_bytes > pins_.bytes) {
-            fail("must ask for beats of at most " + std::to_string(pins_.bytes) + " bytes, not " +
-                 std::to_string(read.beat_bytes));
-        }
-        const uint64_t end = beat_address(read, read.beats);
-        if ((beat_address(read, 0) ^ (end - 1)) >> 12) fail("must not cross a 4 KB boundary");
     }
 
     bool sample_data() {
@@ -156,7 +162,7 @@ private:
     }
 
     ChannelPins pins_;
-    ReadPort port_;
+    MemoryPort port_;
     HoldCheck<sizeof(Address)> hold_;
     EmberMemory choice_{};
     EmberDram dram_{};

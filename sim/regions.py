@@ -15,6 +15,8 @@ def check_region(
     base: int,
     shape: ModelShape,
     others: Iterable[tuple[int, NDArray[Any]]],
+    *,
+    is_writable: bool = False,
 ) -> None:
     """Refuse an array that can't be mapped.
 
@@ -28,14 +30,19 @@ def check_region(
         Gives the width of bus and address.
     others : iterable of (int, array)
         What is mapped, with its base.
+    is_writable : bool
+        Whether it is to be written.
 
     Raises
     ------
     ValueError
-        The array isn't contiguous, or the region is misplaced or overlaps another.
+        The array isn't contiguous or must be written and can't, or the region is misplaced or
+        overlaps another.
     """
     if not array.flags.c_contiguous:
         raise ValueError("a mapped array must be C-contiguous, not strided; copy it first")
+    if is_writable and not array.flags.writeable:
+        raise ValueError("a mapped array must be writeable to be written, and isn't")
     if base % shape.bus_bytes:
         raise ValueError(
             f"base must be a multiple of the bus's {shape.bus_bytes} bytes, not {base:#x}"

@@ -22,7 +22,7 @@ class RunState(Enum):
     """A buffer is full. Simulated time stands still until the next run."""
     PROGRAM_ENDED = 1
     """Every awaited unit raised `irq` since the latest write to its registers, or the list of
-    accesses is done; no read is outstanding and no output waits."""
+    accesses is done; no read or write is outstanding and no output waits."""
     IDLE_TIMEOUT = 2
     """No channel had a handshake for `max_idle_cycles`."""
     CYCLE_LIMIT = 3
@@ -147,6 +147,27 @@ class Counters:
 
 
 @dataclass(frozen=True)
+class WriteCounters:
+    """What the harness counted on the port for writes; all 0 without one.
+
+    Attributes
+    ----------
+    write_requests, write_beats, write_bytes : int
+        Bursts and beats handed over, and the bytes that WSTRB marked.
+    write_errors : int
+        Bursts whose answer wasn't OKAY.
+    peak_outstanding_writes : int
+        Most bursts at once whose answer wasn't taken.
+    """
+
+    write_requests: int
+    write_beats: int
+    write_bytes: int
+    write_errors: int
+    peak_outstanding_writes: int
+
+
+@dataclass(frozen=True)
 class UnitProfile:
     """What a unit did while it ran, as far as a simulation sees it from inside.
 
@@ -157,7 +178,8 @@ class UnitProfile:
     fill_cycles : int
         Until the first row beat was delivered; the first bundle where there were no rows.
     drain_cycles : int
-        From the last one to the end.
+        From the last one to the end. Of a unit that writes its results, beats that were written
+        take the place of rows.
     execute_cycles : int
         That the sink needs for all it was given, were nothing ever late.
     occupancy : tuple of uint64 (L,)
@@ -187,7 +209,8 @@ class UnitState:
     Attributes
     ----------
     bundles, rows : StreamState
-        Of its queues; behind a reduce unit there are no bundles, and rows are results.
+        Of its queues; behind a reduce unit there are no bundles, and rows are results; neither is
+        there if the unit writes them.
     levels : tuple of int
         Entries of the queues inside, as `UnitProfile.occupancy`; all 0 without probes.
     """
@@ -211,6 +234,24 @@ class ChannelState:
 
     requests: StreamState
     beats: StreamState
+    outstanding: int
+
+
+@dataclass(frozen=True)
+class WriteState:
+    """What goes through the port for writes at one moment.
+
+    Attributes
+    ----------
+    addresses, beats, answers : StreamState
+        AW, W and B.
+    outstanding : int
+        Bursts that were asked for and haven't been answered.
+    """
+
+    addresses: StreamState
+    beats: StreamState
+    answers: StreamState
     outstanding: int
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "trace.hpp"
 #include "unit_queues.hpp"
 #include "verilated.h"
+#include "write_channel.hpp"
 
 namespace ember {
 
@@ -25,7 +27,9 @@ constexpr uint32_t UNIT_WINDOW_BITS = 12;
 class Simulation {
 public:
     Simulation(VerilatedContext& context, AddressMap& map) : top_(&context), registers_(top_) {
+        channels_.reserve(CHANNELS);
         for (size_t n = 0; n < CHANNELS; n++) channels_.emplace_back(channel_pins(top_, n), map);
+        if (EMBER_WRITES) writes_.emplace(write_pins(top_), channels_[0], map);
         for (size_t n = 0; n < UNITS; n++) {
             queues_.emplace_back(unit_pins(top_, n));
             inputs_.emplace_back(input_pins(top_, n));
@@ -43,6 +47,7 @@ public:
     void reset(uint32_t cycles) {
         registers_.reset();
         for (ReadChannel& channel : channels_) channel.reset();
+        if (writes_) writes_->reset();
         for (UnitQueues& queues : queues_) queues.reset();
         for (InputStream& input : inputs_) {
             input.set(nullptr, nullptr, 0);
@@ -98,8 +103,15 @@ public:
         return state;
     }
 
+    // Gives false while bursts are outstanding: their beats and answers would never come.
+    bool set_memory(uint32_t channel, const EmberMemory& choice) {
+        if (channel == 0 && writes_ && !writes_->is_idle()) return false;
+        return channels_[channel].set_memory(choice);
+    }
+
     RegisterPort& registers() { return registers_; }
     std::vector<ReadChannel>& channels() { return channels_; }
+    std::optional<WriteChannel>& writes() { return writes_; }
     std::vector<UnitQueues>& queues() { return queues_; }
     std::vector<InputStream>& inputs() { return inputs_; }
     std::vector<Profile>& profiles() { return profiles_; }
@@ -126,6 +138,7 @@ public:
     void clear_counters() {
         counters_ = {};
         for (ReadChannel& channel : channels_) channel.clear_counters();
+        if (writes_) writes_->clear_counters();
         for (UnitQueues& queues : queues_) queues.clear_counters();
     }
 
@@ -166,6 +179,7 @@ private:
     bool step(EmberRun* run) {
         const uint64_t next = cycle_ + 1;
         for (ReadChannel& channel : channels_) channel.drive(next);
+        if (writes_) writes_->drive(next);
         for (size_t n = 0; n < UNITS; n++) {
             queues_[n].drive(next, run ? &run->outputs[n] : nullptr);
             inputs_[n].drive();
@@ -179,11 +193,14 @@ private:
             if (unit < UNITS) has_ended_[unit] = false;
         }
         for (ReadChannel& channel : channels_) active |= channel.sample(cycle_);
+        if (writes_) active |= writes_->sample(cycle_);
         bool irq = false;
         for (size_t n = 0; n < UNITS; n++) {
             active |= queues_[n].sample(cycle_, run ? &run->outputs[n] : nullptr);
             active |= inputs_[n].sample();
-            profiles_[n].sample(queues_[n].counts());
+            UnitQueues::Counts counts = queues_[n].counts();
+            if (writes_) counts.row_beats = writes_->counters().write_beats;
+            profiles_[n].sample(counts);
             // The reset of the queues reaches what feeds the unit, too.
             if (queues_[n].is_reset()) inputs_[n].set(nullptr, nullptr, 0);
             if (!queues_[n].irq()) continue;
@@ -212,6 +229,7 @@ private:
             const bool awaited = run.awaited >> n & 1 && !registers_.has_list();
             if (queues_[n].waits() || (awaited && !has_ended_[n])) return false;
         }
+        if (writes_ && !writes_->is_idle()) return false;
         return std::all_of(channels_.begin(), channels_.end(),
                            [](const ReadChannel& channel) { return !channel.outstanding(); });
     }
@@ -233,6 +251,7 @@ private:
     Vsimulation_top top_;
     RegisterPort registers_;
     std::vector<ReadChannel> channels_;
+    std::optional<WriteChannel> writes_;
     std::vector<UnitQueues> queues_;
     std::vector<InputStream> inputs_;
     std::vector<Profile> profiles_;

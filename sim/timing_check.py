@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .dram import DramMemory
 from .memory_library import COMMANDS
 
-_ACTIVATE, _READ, _PRECHARGE, _PRECHARGE_ALL, _REFRESH = range(len(COMMANDS))
+_ACTIVATE, _READ, _PRECHARGE, _PRECHARGE_ALL, _REFRESH, _WRITE = range(len(COMMANDS))
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class _Trace:
         self.dram = dram
         self.clock = commands["clock"].astype(np.int64)
         self.kind = commands["kind"]
+        self.has_data = np.isin(self.kind, (_READ, _WRITE))
         self.row = commands["row"].astype(np.int64)
         self.rank = commands["rank"].astype(np.int64)
         self.group = (self.rank << bits["group"]) + commands["group"]
@@ -84,7 +85,7 @@ class _Trace:
         for place in (np.flatnonzero(np.diff(self.clock) < 0) + 1).tolist():
             yield self._violation("order", place, "must not come before the command before it")
         if self.dram.dual_command_bus:
-            buses = (self.kind == _READ, self.kind != _READ)
+            buses = (self.has_data, ~self.has_data)
         else:
             buses = (np.ones(len(self.kind), np.bool_),)
         for bus in buses:
@@ -93,7 +94,10 @@ class _Trace:
                 yield self._violation("command bus", place, "must have its clock for itself")
 
     def rows(self) -> Iterator[Violation]:
-        """Find READs that miss the open row, ACTIVATEs and REFRESHes of banks that are open."""
+        """Find READs and WRITEs that miss the open row, and commands that find a row open.
+
+        ACTIVATEs must find their bank closed, REFRESHes all banks of their rank.
+        """
         open_row: dict[int, int] = {}
         for place, kind in enumerate(self.kind):
             bank = int(self.bank[place])
@@ -105,7 +109,7 @@ class _Trace:
                 if bank in open_row:
                     yield self._violation("row", place, f"must find bank {bank} closed")
                 open_row[bank] = int(self.row[place])
-            elif kind == _READ:
+            elif kind in (_READ, _WRITE):
                 if open_row.get(bank) != self.row[place]:
                     text = f"must find row {self.row[place]} open, not {open_row.get(bank)}"
                     yield self._violation("row", place, text)
@@ -120,27 +124,34 @@ class _Trace:
     def limits(self) -> Iterator[Violation]:
         """Find commands too early after another of their bank, group, rank or channel."""
         timing = self.dram.timing
-        activate, read = (_ACTIVATE,), (_READ,)
+        activate, read, write = (_ACTIVATE,), (_READ,), (_WRITE,)
+        wrote = timing.cwl + timing.burst  # WRITE to the end of its data
         precharge = (_PRECHARGE, _PRECHARGE_ALL)
         channel = np.zeros(len(self.kind), np.int64)
-        rules: list[tuple[str, tuple[int, ...], tuple[int, ...], NDArray[np.int64] | None]] = [
-            ("trcd", activate, read, None),
-            ("tras", activate, precharge, None),
-            ("trc", activate, activate, None),
-            ("trc", activate, (_REFRESH,), None),
-            ("trp", precharge, activate, None),
-            ("trp", precharge, (_REFRESH,), None),
-            ("trtp", read, precharge, None),
-            ("trrd_l", activate, activate, self.group),
-            ("trrd_s", activate, activate, self.rank),
-            ("tccd_l", read, read, self.group),
-            ("tccd_s", read, read, self.rank),
-            ("burst", read, read, channel),
-            ("trfc", (_REFRESH,), tuple(range(len(COMMANDS))), self.rank),
+        bank = None
+        rules: list[tuple[str, int, tuple[int, ...], tuple[int, ...], NDArray[np.int64] | None]] = [
+            ("trcd", timing.trcd, activate, (*read, *write), bank),
+            ("tras", timing.tras, activate, precharge, bank),
+            ("trc", timing.trc, activate, activate, bank),
+            ("trc", timing.trc, activate, (_REFRESH,), bank),
+            ("trp", timing.trp, precharge, activate, bank),
+            ("trp", timing.trp, precharge, (_REFRESH,), bank),
+            ("trtp", timing.trtp, read, precharge, bank),
+            ("twr", wrote + timing.twr, write, precharge, bank),
+            ("trrd_l", timing.trrd_l, activate, activate, self.group),
+            ("trrd_s", timing.trrd_s, activate, activate, self.rank),
+            ("tccd_l", timing.tccd_l, read, read, self.group),
+            ("tccd_s", timing.tccd_s, read, read, self.rank),
+            ("tccd_l", timing.tccd_l, write, write, self.group),
+            ("tccd_s", timing.tccd_s, write, write, self.rank),
+            ("twtr_l", wrote + timing.twtr_l, write, read, self.group),
+            ("twtr_s", wrote + timing.twtr_s, write, read, self.rank),
+            ("trtw", timing.trtw, read, write, channel),
+            ("trfc", timing.trfc, (_REFRESH,), tuple(range(len(COMMANDS))), self.rank),
         ]
-        for name, before, after, scope in rules:
-            yield from self._limit(name, before, after, scope, getattr(timing, name))
-        yield from self._rank_change()
+        for name, limit, before, after, scope in rules:
+            yield from self._limit(name, before, after, scope, limit)
+        yield from self._data_bus()
 
     def _limit(
         self,
@@ -155,10 +166,11 @@ class _Trace:
             return
         place = np.arange(len(self.kind))
         if scope is None:
-            whole = np.flatnonzero(self.kind >= _PRECHARGE_ALL)
+            is_whole = np.isin(self.kind, (_PRECHARGE_ALL, _REFRESH))
+            whole = np.flatnonzero(is_whole)
             first = self.rank[whole] * self.banks_per_rank
             of_banks = (first[:, None] + np.arange(self.banks_per_rank)).reshape(-1)
-            single = np.flatnonzero(self.kind < _PRECHARGE_ALL)
+            single = np.flatnonzero(~is_whole)
             place = np.concatenate((single, np.repeat(whole, self.banks_per_rank)))
             scope = np.concatenate((self.bank[single], of_banks))
         by_scope = np.lexsort((place, scope))
@@ -176,14 +188,20 @@ class _Trace:
             text = f"must come {limit} clocks after {earlier} ({name}), not {shortest}"
             yield self._violation(name, each, text)
 
-    def _rank_change(self) -> Iterator[Violation]:
+    def _data_bus(self) -> Iterator[Violation]:
+        """Find data that meet on the bus, and those of two ranks without the gap between them."""
         timing = self.dram.timing
-        reads = np.flatnonzero(self.kind == _READ)
-        changes = np.diff(self.rank[reads]) != 0
-        gap = np.diff(self.clock[reads])
-        least = timing.burst + timing.trtrs
-        for place in reads[1:][changes & (gap < least)]:
-            yield self._violation("trtrs", place, f"must come {least} clocks after another rank's")
+        places = np.flatnonzero(self.has_data)
+        delay = np.where(self.kind[places] == _WRITE, timing.cwl, timing.cl)
+        gap = np.diff(self.clock[places] + delay)
+        changes = np.diff(self.rank[places]) != 0
+        for rule, least, matters in (
+            ("burst", timing.burst, np.ones(len(gap), np.bool_)),
+            ("trtrs", timing.burst + timing.trtrs, changes),
+        ):
+            for place in places[1:][matters & (gap < least)]:
+                text = f"must have its data {least} clocks behind the data before them"
+                yield self._violation(rule, place, text)
 
     def activate_window(self) -> Iterator[Violation]:
         """Find five ACTIVATEs of a rank within tFAW."""

@@ -1,4 +1,4 @@
-"""The simulation's top module and the C++ that reaches its ports, written for a `ModelShape`.
+"""The simulation's top module, written for a `ModelShape`; `pins` has the C++ that reaches it.
 
 The top holds the access unit, or the cluster of them, with every input behind a register. The
 harness decides a cycle's inputs before the edge that begins the cycle, so the unit sees them in
@@ -8,7 +8,6 @@ once a cycle, at the edge, instead of three times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,11 @@ if TYPE_CHECKING:
     from .build import ModelShape
 
 TOP_NAME = "simulation_top"
+#: Of the port over which a unit writes its results.
+WRITE_PREFIX = "m_axi_result"
 
-#: Levels of queues that are shown; in C++: `LEVELS`.
-_LEVELS = 4
+#: Queues inside a unit whose level is shown, in the order of the high-water counters; in C++ too.
+LEVELS = 4
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,32 @@ def _channel_ports(shape: ModelShape, prefix: str, data_bytes: int, id_bits: int
     ]
 
 
-def _row_name(shape: ModelShape, number: str) -> str:
+def _write_ports(shape: ModelShape) -> list[_Port]:
+    prefix = WRITE_PREFIX
+    others = [_unconnected(f"{prefix}_aw{name}") for name in ("lock", "cache", "prot")]
+    others.append(_unconnected(f"{prefix}_{'awqos' if shape.length_bits == 8 else 'wid'}"))
+    return [
+        _out(f"{prefix}_awid", 1, 32),
+        _out(f"{prefix}_awaddr", shape.address_bits, 64),
+        _out(f"{prefix}_awlen", shape.length_bits, 8),
+        _out(f"{prefix}_awsize", 3),
+        _out(f"{prefix}_awburst", 2),
+        *others,
+        _out(f"{prefix}_awvalid"),
+        _in(f"{prefix}_awready"),
+        _out(f"{prefix}_wdata", 8 * shape.bus_bytes),
+        _out(f"{prefix}_wstrb", shape.bus_bytes, 64),
+        _out(f"{prefix}_wlast"),
+        _out(f"{prefix}_wvalid"),
+        _in(f"{prefix}_wready"),
+        _in(f"{prefix}_bid", 1, 32),
+        _in(f"{prefix}_bresp", 2),
+        _in(f"{prefix}_bvalid"),
+        _out(f"{prefix}_bready"),
+    ]
+
+
+def row_name(shape: ModelShape, number: str) -> str:
     """Return the prefix of the stream that takes rows out of a unit, pooled or not."""
     return f"m_axis_{'result' if shape.reduces else 'row'}{number}"
 
@@ -117,7 +143,7 @@ def _bundle_ports(shape: ModelShape, number: str) -> list[_Port]:
 
 
 def _row_ports(shape: ModelShape, number: str) -> list[_Port]:
-    row = _row_name(shape, number)
+    row = row_name(shape, number)
     return [
         _out(f"{row}_tdata", 8 * shape.bus_bytes),
         _out(f"{row}_tkeep", shape.bus_bytes, 64),
@@ -142,16 +168,19 @@ def _ports(shape: ModelShape) -> list[_Port]:
     ports += [_out(name, shape.units, 64) for name in ("m_axis_aresetn", "irq")]
     for prefix, data_bytes, id_bits in shape.channels:
         ports += _channel_ports(shape, prefix, data_bytes, id_bits)
+    if shape.writes:
+        ports += _write_ports(shape)
     for number in shape.unit_numbers:
         if not shape.reduces:
             ports += _bundle_ports(shape, number)
-        ports += _row_ports(shape, number)
+        if not shape.writes:
+            ports += _row_ports(shape, number)
         if shape.input_bytes:
             ports += _input_ports(shape, number)
     return ports
 
 
-def _probes(shape: ModelShape) -> list[tuple[str, int, str]]:
+def probes(shape: ModelShape) -> list[tuple[str, int, str]]:
     """Return the outputs that show registers inside the unit: name, bits, expression.
 
     The registers are those of the unit's counters, which take what is counted from there, a cycle
@@ -160,7 +189,7 @@ def _probes(shape: ModelShape) -> list[tuple[str, int, str]]:
     if not shape.probed_streams:
         return []
     counters = "access_unit.unit.counters"
-    levels = [(f"probe_level{n}", 16, f"{{3'd0, {counters}.level{n}}}") for n in range(_LEVELS)]
+    levels = [(f"probe_level{n}", 16, f"{{3'd0, {counters}.level{n}}}") for n in range(LEVELS)]
     asked = f"|({counters}.asked >> {shape.probed_streams})"
     return [
         ("probe_running", 1, f"{counters}.counting"),
@@ -195,7 +224,7 @@ def top_verilog(shape: ModelShape) -> str:
             missing = port.outer_bits - port.bits
             value = f"{{{{{missing}{{1'b0}}}}, {inner}}}" if missing else inner
             assigns.append(f"    assign {port.name} = {value};")
-    for name, bits, expression in _probes(shape):
+    for name, bits, expression in probes(shape):
         declared.append(f"output {_range(bits)}{name}")
         assigns.append(f"    assign {name} = {expression};")
     for port in ports:
@@ -216,136 +245,5 @@ def top_verilog(shape: ModelShape) -> str:
             + ",\n        ".join(connections)
             + "\n    );",
             "endmodule\n",
-        ]
-    )
-
-
-def _struct(name: str, fields: Iterable[str]) -> list[str]:
-    return [f"struct {name} {{", *(f"    {field};" for field in fields), "};", ""]
-
-
-def _function(name: str, cases: list[list[str]]) -> list[str]:
-    """Return the function that gives the pins of one number; the last case is the default."""
-    pins = f"{name.capitalize()}Pins {name}_pins"
-    lines = [f"inline {pins}(Vsimulation_top& top, size_t number) {{", "    (void)top;"]
-    for number, values in enumerate(cases):
-        guard = f"    if (number == {number}) " if number + 1 < len(cases) else "    "
-        lines += [f"{guard}return {{", *(f"        {value}," for value in values), "    };"]
-    return [*lines, "}", ""]
-
-
-def _probe_function(shape: ModelShape) -> list[str]:
-    """Return the function that gives the pins of the probes, null without probes."""
-    pins = [f"&top.{name}" for name, _, _ in _probes(shape)]
-    values = ", ".join([*pins[:2], f"{{{', '.join(pins[2:])}}}"]) if pins else ""
-    head = "inline ProbePins probe_pins(Vsimulation_top& top) {"
-    return [head, "    (void)top;", f"    return {{{values}}};", "}", ""]
-
-
-def pins_header(shape: ModelShape) -> str:
-    """Return the C++ that reaches the top's ports by channel and by unit."""
-
-    def bytes_of(name: str) -> str:
-        return f"reinterpret_cast<uint8_t*>(&top.{name})"
-
-    channels = [
-        [
-            f'"{prefix}"',
-            str(data_bytes),
-            str(id_bits),
-            *(f"&top.{prefix}_{name}" for name in ("araddr", "arid", "arlen", "arsize")),
-            *(f"&top.{prefix}_{name}" for name in ("arburst", "arvalid", "arready", "rid")),
-            bytes_of(f"{prefix}_rdata"),
-            *(f"&top.{prefix}_{name}" for name in ("rresp", "rlast", "rvalid", "rready")),
-        ]
-        for prefix, data_bytes, id_bits in shape.channels
-    ]
-    units: list[list[str]] = []
-    inputs: list[list[str]] = []
-    for number in shape.unit_numbers:
-        bundle, row = f"m_axis_bundle{number}", _row_name(shape, number)
-        names = ("tvalid", "tready", "tlast")
-        bundle_pins = [bytes_of(f"{bundle}_tdata"), *(f"&top.{bundle}_{name}" for name in names)]
-        units.append(
-            [
-                f'"{bundle}"',
-                f'"{row}"',
-                *(["nullptr"] * len(bundle_pins) if shape.reduces else bundle_pins),
-                bytes_of(f"{row}_tdata"),
-                *(f"&top.{row}_{name}" for name in ("tkeep", "tvalid", "tready", "tlast")),
-                "&top.m_axis_aresetn",
-                "&top.irq",
-                str(len(units)),
-            ]
-        )
-        stream = f"s_axis_index{number}"
-        names = ("tdest", "tvalid", "tready")
-        inputs.append(
-            [
-                str(shape.input_bytes),
-                bytes_of(f"{stream}_tdata"),
-                *(f"&top.{stream}_{name}" for name in names),
-            ]
-            if shape.input_bytes
-            else ["0", *["nullptr"] * 4]
-        )
-    return "\n".join(
-        [
-            "// Ports of simulation_top by channel and by unit.",
-            "#pragma once",
-            "",
-            "#include <cstddef>",
-            "#include <cstdint>",
-            "",
-            '#include "Vsimulation_top.h"',
-            "",
-            "namespace ember {",
-            "",
-            f"constexpr size_t CHANNELS = {len(channels)};",
-            f"constexpr size_t UNITS = {len(units)};",
-            "",
-            *_struct(
-                "ChannelPins",
-                [
-                    "const char* name",
-                    "uint32_t bytes",
-                    "uint32_t id_bits",
-                    "uint64_t* araddr",
-                    "uint32_t* arid",
-                    "uint8_t *arlen, *arsize, *arburst, *arvalid, *arready",
-                    "uint32_t* rid",
-                    "uint8_t *rdata, *rresp, *rlast, *rvalid, *rready",
-                ],
-            ),
-            *_struct(
-                "UnitPins",
-                [
-                    "const char *bundle_name, *row_name",
-                    "uint8_t *bundle_tdata, *bundle_tvalid, *bundle_tready, *bundle_tlast",
-                    "uint8_t* row_tdata",
-                    "uint64_t* row_tkeep",
-                    "uint8_t *row_tvalid, *row_tready, *row_tlast",
-                    "uint64_t *aresetn, *irq",
-                    "uint32_t number",
-                ],
-            ),
-            *_struct(
-                "InputPins",
-                [
-                    "uint32_t bytes",
-                    "uint8_t* tdata",
-                    "uint32_t* tdest",
-                    "uint8_t *tvalid, *tready",
-                ],
-            ),
-            *_struct(
-                "ProbePins",
-                ["uint8_t *running, *row_asked", f"uint16_t* levels[{_LEVELS}]"],
-            ),
-            *_probe_function(shape),
-            *_function("channel", channels),
-            *_function("unit", units),
-            *_function("input", inputs),
-            "}  // namespace ember\n",
         ]
     )

@@ -18,8 +18,9 @@ constexpr size_t BUS_BYTES = EMBER_BUS_BYTES;
 constexpr size_t BUNDLE_BYTES = EMBER_BUNDLE_BYTES;
 constexpr uint64_t EVENT_MASK = (uint64_t{1} << EMBER_EVENT_BITS) - 1;
 constexpr size_t LINE_BYTES = 64;
-// Behind a reduce unit there are none, and rows are its results.
+// Behind a reduce unit there are none, and rows are its results; unless it writes them.
 constexpr bool HAS_BUNDLES = !EMBER_REDUCES;
+constexpr bool HAS_ROWS = !EMBER_WRITES;
 static_assert(EMBER_EVENT_BITS < 64 && std::has_single_bit(BUS_BYTES));
 
 class UnitQueues {
@@ -36,7 +37,7 @@ public:
     // Outputs not yet taken are lost with the unit's state.
     void reset() {
         if (HAS_BUNDLES) *pins_.bundle_tready = 0;
-        *pins_.row_tready = 0;
+        if (HAS_ROWS) *pins_.row_tready = 0;
         sink_ = make_sink(choice_, pushes_);
         bundle_hold_.release();
         row_hold_.release();
@@ -59,13 +60,15 @@ public:
     void show(EmberStream streams[2]) const {
         streams[0] = {};
         if (HAS_BUNDLES) streams[0] = {*pins_.bundle_tvalid, *pins_.bundle_tready};
-        streams[1] = {*pins_.row_tvalid, *pins_.row_tready};
+        streams[1] = {};
+        if (HAS_ROWS) streams[1] = {*pins_.row_tvalid, *pins_.row_tready};
     }
     void clear_counters() { counts_ = {}; }
 
     // Without an output both queues wait.
     void drive(uint64_t cycle, const EmberOutput* output) {
         if (HAS_BUNDLES) *pins_.bundle_tready = output && sink_->takes_bundle(cycle);
+        if (!HAS_ROWS) return;
         if (!HAS_BUNDLES && output) announce_result(cycle);
         *pins_.row_tready = output && sink_->takes_row(cycle);
     }
@@ -81,8 +84,8 @@ public:
             sink_->reset();
         }
         bool active = HAS_BUNDLES && sample_bundle(cycle, output);
-        active |= sample_row(cycle, output);
-        waits_ = (HAS_BUNDLES && *pins_.bundle_tvalid) || *pins_.row_tvalid;
+        active |= HAS_ROWS && sample_row(cycle, output);
+        waits_ = (HAS_BUNDLES && *pins_.bundle_tvalid) || (HAS_ROWS && *pins_.row_tvalid);
         return active;
     }
 

@@ -1,6 +1,4 @@
 // One DRAM channel in its own clock: banks, their timing, refresh, and an FR-FCFS scheduler.
-//
-// Reads only, as the access unit never writes: there is no turnaround but the one between ranks.
 #pragma once
 
 #include <algorithm>
@@ -45,10 +43,13 @@ inline uint32_t dram_count(const EmberDram& dram, EmberAddressField field) {
     return 1u << bits;
 }
 
-// Policy. Open page. Of the commands that may be issued in a clock, a READ goes before an ACTIVATE
-// or PRECHARGE, an older access's before a younger one's. A row stays open as long as an access
-// hits it that is older than the one that wants another row, or that it was opened for. A refresh
-// that is due stops its rank but for accesses whose row was opened for them.
+// Policy. Open page. Reads wait in one queue, writes in another, and one of them is served at a
+// time: the writes once they fill three quarters of their queue and a read was served since the last
+// time, until a quarter is left; and while there are no reads. Of the commands that may be issued in a clock, a READ or WRITE goes before an
+// ACTIVATE or PRECHARGE, an older access's before a younger one's. A row stays open as long as an
+// access of the queue that is served hits it that is older than the one that wants another row, or
+// that it was opened for. A refresh that is due stops its rank but for accesses whose row was opened
+// for them.
 class DramChannel {
 public:
     explicit DramChannel(const EmberDram& dram)
@@ -58,7 +59,7 @@ public:
           ranks_(dram_count(dram, EMBER_RANK)),
           groups_(ranks_.size() * groups_per_rank_),
           banks_(groups_.size() * banks_per_group_) {
-        queue_.reserve(dram.queue_entries);
+        for (auto& queue : queues_) queue.reserve(dram.queue_entries);
         for (size_t n = 0; n < ranks_.size(); n++) {
             ranks_[n].refresh_due =
                 dram.trefi ? dram.trefi * (n + 1) / ranks_.size() : NEVER;
@@ -67,13 +68,12 @@ public:
     }
 
     uint64_t clock() const { return clock_; }
-    bool has_room() const { return queue_.size() < dram_.queue_entries; }
-    bool is_empty() const { return queue_.empty(); }
+    bool has_room(bool is_write) const { return queues_[is_write].size() < dram_.queue_entries; }
 
     // An access that is scheduled from this clock on; `tag` comes back with its data.
-    void enqueue(const DramPlace& place, uint64_t tag) {
+    void enqueue(const DramPlace& place, uint64_t tag, bool is_write) {
         const uint32_t group = place.rank * groups_per_rank_ + place.group;
-        queue_.push_back(
+        queues_[is_write].push_back(
             Access{tag, clock_, group * banks_per_group_ + place.bank, group, place, false});
         wake_ = clock_;
     }
@@ -82,9 +82,10 @@ public:
         uint64_t clock;  // after the last data
         uint64_t tag;
         uint64_t queued_clock;
+        bool is_write;
     };
 
-    // Accesses whose READ was issued, in the order of their data.
+    // Accesses whose READ or WRITE was issued, in the order of their data.
     std::deque<Done>& done() { return done_; }
 
     // One clock.
@@ -114,15 +115,17 @@ private:
     // before in this bank, bank group or rank.
     struct Bank {
         uint64_t row = CLOSED;
-        uint64_t activate = 0, read = 0, precharge = 0;
+        uint64_t activate = 0, column = 0, precharge = 0;
         uint32_t openers = 0;      // accesses in the queue that the row was opened for
         uint64_t latest_hit = 0;   // scan in which an access hit the row
     };
     struct Group {
-        uint64_t activate = 0, read = 0;
+        uint64_t activate = 0;
+        uint64_t column[2] = {};  // READ, WRITE
     };
     struct Rank {
-        uint64_t activate = 0, read = 0;
+        uint64_t activate = 0;
+        uint64_t column[2] = {};
         uint64_t latest_activates[4] = {};  // plus tFAW: a ring
         uint32_t next_activate = 0;
         uint64_t refresh_due = NEVER;
@@ -130,20 +133,22 @@ private:
 
     // Issues what may be issued in this clock, and finds the next one in which anything may be.
     void issue() {
+        if (turns()) turn();
         next_event_ = NEVER;
         scan_++;
         bool row_bus_taken = false;
         if (clock_ >= next_refresh_) row_bus_taken = refresh();
         constexpr size_t NONE = std::numeric_limits<size_t>::max();
-        size_t read = NONE, row_command = NONE;
-        for (size_t n = 0; n < queue_.size(); n++) {
-            const Access& access = queue_[n];
+        size_t column = NONE, row_command = NONE;
+        std::vector<Access>& queue = queues_[is_writing_];
+        for (size_t n = 0; n < queue.size(); n++) {
+            const Access& access = queue[n];
             Bank& bank = banks_[access.bank];
             const bool is_refreshing = ranks_[access.place.rank].refresh_due <= clock_;
             if (bank.row == access.place.row) {
                 bank.latest_hit = scan_;
                 if (is_refreshing && !access.has_opened) continue;
-                if (is_ready(earliest_read(access)) && read == NONE) read = n;
+                if (is_ready(earliest_column(access)) && column == NONE) column = n;
             } else if (is_refreshing) {
                 continue;
             } else if (bank.row == CLOSED) {
@@ -152,15 +157,34 @@ private:
                 if (is_ready(bank.precharge) && row_command == NONE) row_command = n;
             }
         }
-        const bool can_read = read != NONE && (dram_.dual_command_bus || !row_bus_taken);
-        row_bus_taken |= can_read && !dram_.dual_command_bus;
-        // With two buses: not the row that is being read.
-        if (can_read && row_command != NONE && queue_[read].bank == queue_[row_command].bank) {
+        const bool has_column = column != NONE && (dram_.dual_command_bus || !row_bus_taken);
+        row_bus_taken |= has_column && !dram_.dual_command_bus;
+        // With two buses: not the row that is being used.
+        if (has_column && row_command != NONE && queue[column].bank == queue[row_command].bank) {
             row_bus_taken = true;
         }
-        if (row_command != NONE && !row_bus_taken) issue_row_command(queue_[row_command]);
-        if (can_read) issue_read(read);
-        wake_ = std::max(clock_ + 1, next_event_);
+        if (row_command != NONE && !row_bus_taken) issue_row_command(queue[row_command]);
+        if (has_column) issue_column(column);
+        wake_ = turns() ? clock_ + 1 : std::max(clock_ + 1, next_event_);
+    }
+
+    // Whether the other queue is to be served.
+    bool turns() const {
+        const auto &reads = queues_[0], &writes = queues_[1];
+        const size_t quarter = dram_.queue_entries / 4;
+        if (is_writing_) return writes.empty() || (writes.size() <= quarter && !reads.empty());
+        if (writes.empty() || reads.empty()) return !writes.empty();
+        return has_served_ && writes.size() >= dram_.queue_entries - quarter;
+    }
+
+    // Serves the other queue; rows that were opened for accesses of this one are anybody's.
+    void turn() {
+        for (Access& access : queues_[is_writing_]) {
+            banks_[access.bank].openers -= access.has_opened;
+            access.has_opened = false;
+        }
+        is_writing_ = !is_writing_;
+        has_served_ = false;
     }
 
     // Whether a command may be issued now; if not, its clock is one to come back at.
@@ -175,12 +199,19 @@ private:
                          rank.activate, rank.latest_activates[rank.next_activate]});
     }
 
-    uint64_t earliest_read(const Access& access) const {
-        const uint64_t earliest = std::max({banks_[access.bank].read, groups_[access.group].read,
-                                            ranks_[access.place.rank].read});
-        if (access.place.rank == latest_read_rank_) return earliest;
-        return std::max(earliest, data_bus_free_ + dram_.trtrs);
+    // Data of two ranks have a gap between them, and so has a READ from the WRITE behind it.
+    uint64_t earliest_column(const Access& access) const {
+        uint64_t earliest =
+            std::max({banks_[access.bank].column, groups_[access.group].column[is_writing_],
+                      ranks_[access.place.rank].column[is_writing_]});
+        if (is_writing_) earliest = std::max(earliest, channel_write_);
+        if (access.place.rank == latest_rank_) return earliest;
+        const uint64_t data = data_bus_free_ + dram_.trtrs;
+        return std::max(earliest, data - std::min<uint64_t>(data, data_delay()));
     }
+
+    // Clocks from a command of the queue that is served to its first data.
+    uint64_t data_delay() const { return is_writing_ ? dram_.cwl : dram_.cl; }
 
     void issue_row_command(Access& access) {
         Bank& bank = banks_[access.bank];
@@ -193,7 +224,7 @@ private:
         Rank& rank = ranks_[access.place.rank];
         Group& group = groups_[access.group];
         bank.row = access.place.row;
-        bank.read = clock_ + dram_.trcd;
+        bank.column = clock_ + dram_.trcd;
         bank.precharge = clock_ + dram_.tras;
         bank.activate = clock_ + dram_.trc;
         bank.openers = 1;
@@ -206,18 +237,30 @@ private:
         note(EMBER_ACTIVATE, access.place);
     }
 
-    void issue_read(size_t number) {
-        const Access access = queue_[number];
-        queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(number));
+    void issue_column(size_t number) {
+        std::vector<Access>& queue = queues_[is_writing_];
+        const Access access = queue[number];
+        queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(number));
         Bank& bank = banks_[access.bank];
-        bank.precharge = std::max(bank.precharge, clock_ + dram_.trtp);
+        Group& group = groups_[access.group];
+        Rank& rank = ranks_[access.place.rank];
+        const uint64_t end = clock_ + data_delay() + dram_.burst;  // of its data
         bank.openers -= access.has_opened;
-        groups_[access.group].read = clock_ + dram_.tccd_l;
-        ranks_[access.place.rank].read = clock_ + std::max(dram_.tccd_s, dram_.burst);
-        data_bus_free_ = clock_ + dram_.burst;  // both by CL earlier
-        latest_read_rank_ = access.place.rank;
-        done_.push_back(Done{clock_ + dram_.cl + dram_.burst, access.tag, access.queued_clock});
-        note(EMBER_READ, access.place);
+        group.column[is_writing_] = clock_ + dram_.tccd_l;
+        rank.column[is_writing_] = clock_ + std::max(dram_.tccd_s, dram_.burst);
+        if (is_writing_) {
+            bank.precharge = std::max(bank.precharge, end + dram_.twr);
+            group.column[0] = std::max(group.column[0], end + dram_.twtr_l);
+            rank.column[0] = std::max(rank.column[0], end + dram_.twtr_s);
+        } else {
+            bank.precharge = std::max(bank.precharge, clock_ + dram_.trtp);
+            channel_write_ = clock_ + dram_.trtw;
+        }
+        has_served_ = true;
+        data_bus_free_ = end;
+        latest_rank_ = access.place.rank;
+        done_.push_back(Done{end, access.tag, access.queued_clock, is_writing_});
+        note(is_writing_ ? EMBER_DRAM_WRITE : EMBER_READ, access.place);
     }
 
     // Brings ranks that are due towards their refresh; gives whether a command was issued.
@@ -241,7 +284,7 @@ private:
             any_open = true;
             precharge = std::max(precharge, banks[n].precharge);
         }
-        if (any_opener) return false;  // its READ wakes us
+        if (any_opener) return false;  // its READ or WRITE wakes us
         DramPlace place;
         place.rank = number;
         if (any_open) {
@@ -281,15 +324,18 @@ private:
     std::vector<Rank> ranks_;
     std::vector<Group> groups_;
     std::vector<Bank> banks_;
-    std::vector<Access> queue_;  // oldest first
+    std::vector<Access> queues_[2];  // reads, writes; each oldest first
+    bool is_writing_ = false;        // writes are served
+    bool has_served_ = false;        // one of them was, since the turn
     std::deque<Done> done_;
     uint64_t clock_ = 0;
     uint64_t wake_ = 0;         // nothing may be issued before, but for a refresh
     uint64_t next_event_ = 0;   // the same, while it is being found
     uint64_t next_refresh_ = NEVER;
     uint64_t scan_ = 0;
-    uint64_t data_bus_free_ = 0;
-    uint8_t latest_read_rank_ = 0;
+    uint64_t data_bus_free_ = 0;   // clock after the last data
+    uint64_t channel_write_ = 0;   // first WRITE behind the READs so far
+    uint8_t latest_rank_ = 0;      // whose data these are
     uint64_t activates_ = 0;
     uint64_t refreshes_ = 0;
     std::vector<EmberDramCommand>* commands_ = nullptr;

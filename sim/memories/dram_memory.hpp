@@ -1,4 +1,4 @@
-// A DRAM channel behind an AXI4 read port: clock ratio, bus width, bursts in parts, IDs in order.
+// A DRAM channel behind AXI4 ports: clock ratio, bus width, bursts in parts, IDs in order.
 #pragma once
 
 #include <deque>
@@ -13,10 +13,18 @@ namespace ember {
 // queue. A beat can be offered once all its accesses are back and the beats before it, of its burst
 // and of the bursts of its ID, were taken. A burst goes on as long as its beats are there; then the
 // one goes on whose next beat has been there longest, so bursts of different IDs may interleave.
+//
+// Writes wait in a queue of their own, and are answered, in order, when all their data have been on
+// the DRAM's bus. An access that a write fills in part costs as much as a whole one.
 class DramMemory final : public Memory {
 public:
-    DramMemory(const ReadPort& port, const EmberDram& dram, bool record_commands)
-        : port_(port), dram_(dram), channel_(dram), oldest_(port.ids, NONE), latest_(port.ids) {
+    DramMemory(const MemoryPort& port, const EmberDram& dram, bool record_commands)
+        : port_(port),
+          dram_(dram),
+          channel_(dram),
+          oldest_(port.ids, NONE),
+          latest_(port.ids),
+          answers_(port) {
         if (record_commands) channel_.record(&commands_);
     }
 
@@ -24,10 +32,10 @@ public:
 
     bool accepts(uint64_t cycle) override {
         advance(cycle);
-        return port_queue_.size() < dram_.port_entries;
+        return port_queues_[0].size() < dram_.port_entries;
     }
 
-    void request(const ReadRequest& read, uint64_t cycle) override {
+    void request(const BurstRequest& read, uint64_t cycle) override {
         uint32_t slot;
         if (free_slots_.empty()) {
             slot = static_cast<uint32_t>(bursts_.size());
@@ -36,12 +44,9 @@ public:
             slot = free_slots_.back();
             free_slots_.pop_back();
         }
-        const uint64_t first = beat_address(read, 0) / dram_.access_bytes;
-        const uint64_t end_byte = beat_address(read, read.beats);
-        const uint64_t end = (end_byte + dram_.access_bytes - 1) / dram_.access_bytes;
         Burst& burst = bursts_[slot];
         burst.read = read;
-        burst.arrived.assign(end - first, 0);
+        burst.arrived.assign(accesses(read), 0);
         burst.accesses_ready = burst.beats_done = 0;
         burst.is_offering = false;
         burst.next = NONE;
@@ -51,9 +56,8 @@ public:
             bursts_[latest_[read.id]].next = slot;
         }
         latest_[read.id] = slot;
-        for (uint64_t n = first; n < end; n++) {
-            port_queue_.push_back(PortAccess{cycle + dram_.front_cycles, n * dram_.access_bytes,
-                                             uint64_t{slot} << 32 | (n - first)});
+        for (uint32_t n = 0; n < burst.arrived.size(); n++) {
+            ask(read, n, uint64_t{slot} << 32 | n, false, cycle);
         }
     }
 
@@ -89,11 +93,31 @@ public:
         if (next != NONE) offer_from(next);
     }
 
+    bool accepts_address(uint64_t) override {
+        return port_queues_[1].size() < dram_.port_entries;
+    }
+
+    bool accepts_beat(uint64_t cycle) override { return accepts_address(cycle); }
+
+    void write(const BurstRequest& write, uint64_t cycle) override {
+        writes_.push_back(Write{write, accesses(write)});
+        for (uint32_t n = 0; n < writes_.back().accesses_left; n++) {
+            ask(write, n, first_write_ + writes_.size() - 1, true, cycle);
+        }
+    }
+
+    const WriteAnswer* answer(uint64_t cycle) override {
+        advance(cycle);
+        return answers_.answer(cycle);
+    }
+
+    void answered() override { answers_.answered(); }
+
 private:
     static constexpr uint32_t NONE = 0xffffffff;
 
     struct Burst {
-        ReadRequest read;
+        BurstRequest read;
         std::vector<uint8_t> arrived;  // by access
         uint32_t accesses_ready;       // accesses before the first that hasn't arrived
         uint32_t beats_done;
@@ -103,7 +127,11 @@ private:
     struct PortAccess {
         uint64_t cycle;  // first cycle in which it may be scheduled
         uint64_t address;
-        uint64_t tag;  // slot, number of the access in its burst
+        uint64_t tag;  // of a read: slot, number of the access in its burst; number of the write
+    };
+    struct Write {
+        BurstRequest write;
+        uint32_t accesses_left;
     };
     struct Returning {
         uint64_t cycle;  // first cycle in which it may be offered
@@ -117,21 +145,53 @@ private:
         for (; next_cycle_ <= cycle; next_cycle_++) {
             phase_ += dram_.memory_khz;
             for (; phase_ >= dram_.unit_khz; phase_ -= dram_.unit_khz) {
-                while (!port_queue_.empty() && port_queue_.front().cycle <= next_cycle_ &&
-                       channel_.has_room()) {
-                    channel_.enqueue(dram_place(dram_, port_queue_.front().address),
-                                     port_queue_.front().tag);
-                    port_queue_.pop_front();
-                }
+                for (const bool is_write : {false, true}) schedule(is_write);
                 channel_.tick();
             }
             auto& done = channel_.done();
-            while (!done.empty() && done.front().clock <= channel_.clock()) {
-                returning_.push_back(
-                    Returning{next_cycle_ + dram_.back_cycles, done.front().tag});
-                done.pop_front();
+            for (; !done.empty() && done.front().clock <= channel_.clock(); done.pop_front()) {
+                const uint64_t cycle_back = next_cycle_ + dram_.back_cycles;
+                if (done.front().is_write) {
+                    writes_[done.front().tag - first_write_].accesses_left--;
+                    release_writes(cycle_back);
+                } else {
+                    returning_.push_back(Returning{cycle_back, done.front().tag});
+                }
             }
         }
+    }
+
+    // Brings accesses that are due into the scheduler's queue.
+    void schedule(bool is_write) {
+        auto& waiting = port_queues_[is_write];
+        while (!waiting.empty() && waiting.front().cycle <= next_cycle_ &&
+               channel_.has_room(is_write)) {
+            const PortAccess& access = waiting.front();
+            channel_.enqueue(dram_place(dram_, access.address), access.tag, is_write);
+            waiting.pop_front();
+        }
+    }
+
+    // Hands on the answers of writes that are done, up to the first that isn't.
+    void release_writes(uint64_t cycle) {
+        for (; !writes_.empty() && !writes_.front().accesses_left; writes_.pop_front()) {
+            answers_.push(writes_.front().write, cycle);
+            first_write_++;
+        }
+    }
+
+    // Accesses of a burst.
+    uint32_t accesses(const BurstRequest& burst) const {
+        const uint64_t first = beat_address(burst, 0) / dram_.access_bytes;
+        const uint64_t last = (beat_address(burst, burst.beats) - 1) / dram_.access_bytes;
+        return static_cast<uint32_t>(last - first + 1);
+    }
+
+    void ask(const BurstRequest& burst, uint32_t number, uint64_t tag, bool is_write,
+             uint64_t cycle) {
+        const uint64_t first = beat_address(burst, 0) / dram_.access_bytes;
+        port_queues_[is_write].push_back(
+            PortAccess{cycle + dram_.front_cycles, (first + number) * dram_.access_bytes, tag});
     }
 
     void arrive(uint64_t tag) {
@@ -158,10 +218,10 @@ private:
         return last_byte / dram_.access_bytes - first < burst.accesses_ready;
     }
 
-    ReadPort port_;
+    MemoryPort port_;
     EmberDram dram_;
     DramChannel channel_;
-    std::deque<PortAccess> port_queue_;
+    std::deque<PortAccess> port_queues_[2];  // reads, writes
     std::deque<Returning> returning_;
     std::vector<Burst> bursts_;  // by slot
     std::vector<uint32_t> free_slots_;
@@ -172,6 +232,9 @@ private:
     bool started_ = false;
     ReadBeat beat_{};
     bool offered_ = false;
+    std::deque<Write> writes_;  // whose accesses aren't all done, or whose predecessors' aren't
+    uint64_t first_write_ = 0;  // number of the first of them
+    WritesInOrder answers_;
     std::vector<EmberDramCommand> commands_;
 };
 

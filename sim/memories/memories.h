@@ -25,10 +25,10 @@ struct EmberDram {
     uint32_t fields; /* entries of the two arrays, lowest address bits first */
     uint8_t field[EMBER_ADDRESS_FIELDS];
     uint8_t field_bits[EMBER_ADDRESS_FIELDS];
-    uint32_t access_bytes;     /* of one READ command: burst length times data width */
-    uint32_t dual_command_bus; /* HBM: a row command and a READ in one clock */
-    uint32_t queue_entries;    /* accesses among which the scheduler chooses */
-    uint32_t port_entries;     /* accesses that wait for a place there */
+    uint32_t access_bytes;     /* of one READ or WRITE: burst length times data width */
+    uint32_t dual_command_bus; /* HBM: a row command and a READ or WRITE in one clock */
+    uint32_t queue_entries;    /* reads among which the scheduler chooses, and as many writes */
+    uint32_t port_entries;     /* reads that wait for a place there, and as many writes */
     uint32_t front_cycles;     /* unit clock: from the port to the scheduler */
     uint32_t back_cycles;      /* unit clock: from the last data to the port */
     uint32_t memory_khz;
@@ -48,6 +48,11 @@ struct EmberDram {
     uint32_t trfc;
     uint32_t trefi;
     uint32_t trtrs; /* clocks that the data bus rests between two ranks */
+    uint32_t cwl;
+    uint32_t twr;
+    uint32_t twtr_s;
+    uint32_t twtr_l;
+    uint32_t trtw;
 };
 
 struct EmberMemory {
@@ -58,11 +63,15 @@ struct EmberMemory {
     uint64_t seed;               /* random and test memory */
     uint64_t min_latency_cycles; /* ideal: the latency */
     uint64_t max_latency_cycles;
+    uint64_t min_write_latency_cycles; /* test memory, as the rest but for the DRAM */
+    uint64_t max_write_latency_cycles;
     uint64_t bytes_per_cycle; /* ideal: 0, or the link's rate */
     double request_stall_probability;
     double beat_stall_probability;
     uint64_t error_base;
     uint64_t error_bytes;
+    uint64_t decode_error_base;
+    uint64_t decode_error_bytes;
     const struct EmberDram* dram;
 };
 
@@ -72,6 +81,7 @@ enum EmberDramCommandKind {
     EMBER_PRECHARGE,
     EMBER_PRECHARGE_ALL, /* of a rank, as is REFRESH */
     EMBER_REFRESH,
+    EMBER_DRAM_WRITE, /* EMBER_WRITE is an access to a register */
 };
 
 struct EmberDramCommand {
@@ -111,12 +121,12 @@ extern "C" {
 uint64_t ember_replay(const EmberMemory* memory, uint32_t bus_bytes, const EmberRead* reads,
                       size_t count);
 
-/* Accesses of a DRAM in its own clock: each enters the scheduler's queue when there is room, not
- * before its clock (null: at once). Gives the commands issued, of which at most `capacity` are
- * written. */
-size_t ember_run_accesses(const EmberDram* dram, const uint64_t* addresses, const uint64_t* clocks,
-                          size_t count, EmberAccessRun* run, EmberDramCommand* commands,
-                          size_t capacity);
+/* Accesses of a DRAM in its own clock: each enters the scheduler's queue of reads or of writes
+ * (null: all are reads) when there is room, behind those before it and not before its clock (null:
+ * at once). Gives the commands issued, of which at most `capacity` are written. */
+size_t ember_run_accesses(const EmberDram* dram, const uint64_t* addresses,
+                          const uint8_t* is_write, const uint64_t* clocks, size_t count,
+                          EmberAccessRun* run, EmberDramCommand* commands, size_t capacity);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 
 namespace ember {
 
-std::unique_ptr<Memory> make_memory(const ReadPort& port, const EmberMemory& choice);
+std::unique_ptr<Memory> make_memory(const MemoryPort& port, const EmberMemory& choice);
 
 // The commands that a DRAM has issued since it was made; null for another memory.
 const std::vector<EmberDramCommand>* dram_commands(const Memory& memory);

@@ -12,20 +12,22 @@
 namespace ember {
 
 // Each burst draws its latency. Of all IDs whose oldest burst is due, a random one gives the next
-// beat, so bursts overtake each other and beats interleave; those of one ID stay in order.
+// beat, so bursts overtake each other and beats interleave; those of one ID stay in order. So does
+// each write, which is answered so long after its last beat, or behind the write before it.
 class RandomMemory final : public Memory {
 public:
-    RandomMemory(const ReadPort& port, uint64_t seed, uint64_t min_latency_cycles,
+    RandomMemory(const MemoryPort& port, uint64_t seed, uint64_t min_latency_cycles,
                  uint64_t max_latency_cycles)
         : port_(port),
           random_(seed),
           min_latency_cycles_(min_latency_cycles),
           max_latency_cycles_(max_latency_cycles),
-          queues_(port.ids) {}
+          queues_(port.ids),
+          writes_(port) {}
 
     bool accepts(uint64_t) override { return true; }
 
-    void request(const ReadRequest& read, uint64_t cycle) override {
+    void request(const BurstRequest& read, uint64_t cycle) override {
         const uint64_t due = cycle + random_.between(min_latency_cycles_, max_latency_cycles_);
         auto& queue = queues_[read.id];
         queue.push_back(Burst{read, due, 0});
@@ -57,15 +59,23 @@ public:
         if (!queue.empty()) waiting_.emplace(queue.front().due_cycle, beat_.id);
     }
 
+    void write(const BurstRequest& write, uint64_t cycle) override {
+        writes_.push(write, cycle + random_.between(min_latency_cycles_, max_latency_cycles_));
+    }
+
+    const WriteAnswer* answer(uint64_t cycle) override { return writes_.answer(cycle); }
+
+    void answered() override { writes_.answered(); }
+
 private:
     struct Burst {
-        ReadRequest read;
+        BurstRequest read;
         uint64_t due_cycle;
         uint32_t beats_done;
     };
     using Due = std::pair<uint64_t, uint32_t>;  // cycle, ID
 
-    ReadPort port_;
+    MemoryPort port_;
     Random random_;
     uint64_t min_latency_cycles_;
     uint64_t max_latency_cycles_;
@@ -75,6 +85,7 @@ private:
     size_t chosen_ = 0;  // place in due_ids_ of the offered beat's ID
     ReadBeat beat_{};
     bool offered_ = false;
+    WritesInOrder writes_;
 };
 
 }  // namespace ember

@@ -107,8 +107,8 @@ class Run {
 public:
     explicit Run(Plan& plan)
         : plan_(plan),
-          core_memory_(ReadPort{&plan.memory, WORD_BYTES, 1}, plan.latency_cycles, 0),
-          unit_memory_(ReadPort{&plan.memory, BUS_BYTES, 1u << EMBER_ID_BITS}, plan.latency_cycles,
+          core_memory_(MemoryPort{&plan.memory, WORD_BYTES, 1}, plan.latency_cycles, 0),
+          unit_memory_(MemoryPort{&plan.memory, BUS_BYTES, 1u << EMBER_ID_BITS}, plan.latency_cycles,
                        0) {
         top_.rst = 1;
         top_.eval();  // the first evaluation sees no edge
@@ -180,7 +180,7 @@ private:
             core_words_++;
         }
         if (top_.m_axi_arvalid) {
-            unit_memory_.request(ReadRequest{top_.m_axi_araddr, top_.m_axi_arid,
+            unit_memory_.request(BurstRequest{top_.m_axi_araddr, top_.m_axi_arid,
                                              top_.m_axi_arlen + 1u, 1u << top_.m_axi_arsize},
                                  cycle_);
             unit_reads_++;
@@ -216,7 +216,7 @@ private:
     void read_for_core() {
         const uint32_t words = top_.core_line ? LINE_WORDS : 1;
         const uint64_t address = top_.core_address & ~uint64_t{words * WORD_BYTES - 1};
-        core_memory_.request(ReadRequest{address, 0, words, WORD_BYTES}, cycle_);
+        core_memory_.request(BurstRequest{address, 0, words, WORD_BYTES}, cycle_);
         core_reads_++;
     }
 

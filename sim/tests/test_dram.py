@@ -29,7 +29,8 @@ def test_a_description_names_every_parameter():
         "ddr4-2400 (modelled DRAM: 19.2 GB/s, unit 300 MHz, memory 1200 MHz; accesses of 64 bytes, "
         "FR-FCFS over 32, 64 waiting, 8 + 10 cycles to and from the port; map row16 bank2 group2 "
         "column7; clocks: burst 4, cl 16, trcd 16, trp 16, tras 39, trc 55, trtp 9, trrd_s 4, "
-        "trrd_l 6, tfaw 26, tccd_s 4, tccd_l 6, trfc 421, trefi 9364, trtrs 2)"
+        "trrd_l 6, tfaw 26, tccd_s 4, tccd_l 6, trfc 421, trefi 9364, cwl 12, twr 18, twtr_s 3, "
+        "twtr_l 9, trtw 10, trtrs 2)"
     )
     assert "two command buses" in DRAM_PRESETS["hbm2-pc"].describe()
 
@@ -43,6 +44,11 @@ def test_a_description_names_every_parameter():
             {"trefi": 476},
             "trefi must be more than trfc + trp + tras (476 clocks), not 476: "
             "nothing but refreshes would happen",
+        ),
+        (
+            {"trtw": 7},
+            "trtw must be at least cl + burst - cwl (8 clocks), not 7: data of a READ and a WRITE "
+            "would meet on the bus",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from ember_hw.sim.memory_library import (
     run_accesses,
 )
 from ember_hw.sim.options import IdealMemory, LinkMemory, RandomMemory, TestMemory
+from ember_hw.sim.timing_check import check_commands
 
 DDR4 = DRAM_PRESETS["ddr4-2400"]
 
@@ -93,6 +94,34 @@ def test_accesses_wait_for_their_clocks():
         ValueError, match=r"^clocks must be one for each of the 3 accesses, not \(2,\)$"
     ):
         run_accesses(DDR4, np.zeros(3, np.uint64), np.zeros(2, np.uint64))
+
+
+def test_writes_are_served_in_groups():
+    """All rows are open; the data bus turns around as seldom as the queue allows."""
+    count = 4096
+    addresses = (np.arange(count, dtype=np.uint64) % 128) * np.uint64(DDR4.access_bytes)
+    writes = np.arange(count) % 2 == 1
+    run = run_accesses(DDR4, addresses, writes=writes)
+    kinds = run.commands["kind"]
+    data = kinds[np.isin(kinds, [COMMANDS.index("READ"), COMMANDS.index("WRITE")])]
+    group = DDR4.queue_entries // 2
+    assert np.count_nonzero(np.diff(data)) <= 2 * (count // 2 // group + 1)
+    assert (data == COMMANDS.index("WRITE")).sum() == count // 2
+    reads = run_accesses(DDR4, addresses)
+    assert run.clocks < 1.6 * reads.clocks
+    with pytest.raises(
+        ValueError, match=r"^writes must be one for each of the 3 accesses, not \(2,\)$"
+    ):
+        run_accesses(DDR4, np.zeros(3, np.uint64), writes=np.zeros(2, np.bool_))
+
+
+@pytest.mark.parametrize("entries", [1, 2, 4])
+def test_reads_get_on_while_writes_never_end(entries):
+    dram = replace(DDR4, queue_entries=entries)
+    addresses = np.arange(2000, dtype=np.uint64) * np.uint64(8192)
+    run = run_accesses(dram, addresses, writes=np.arange(2000) % 20 != 0)
+    assert check_commands(dram, run.commands, end_clock=run.clocks) == []
+    assert len(run.commands) > 4000
 
 
 def test_ranks_are_refreshed_in_turn_and_share_the_data_bus():

@@ -261,7 +261,7 @@ def test_memory_changes_only_between_reads(open_model):
     model.read_register(toy.ERRORS)
     with pytest.raises(
         ValueError,
-        match=r"^the memory must be set while no reads are outstanding; reset the model first$",
+        match=r"^the memory must be set while nothing is outstanding; reset the model first$",
     ):
         model.set_memory(IdealMemory())
     model.reset()

@@ -32,6 +32,10 @@ _ROWS: Any = "rows"  # of no legal value
             "latency_cycles must be (least, greatest), from 1 on, not (9, 3)",
         ),
         (
+            lambda: TestMemory(seed=1, write_latency_cycles=(0, 0)),
+            "write_latency_cycles must be (least, greatest), from 1 on, not (0, 0)",
+        ),
+        (
             lambda: TestMemory(seed=1, request_stall_probability=1),
             "request_stall_probability must be at least 0 and below 1, not 1",
         ),

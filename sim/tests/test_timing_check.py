@@ -14,7 +14,8 @@ DRAM = DramMemory(
     name="test",
     timing=DramTiming(
         burst=3, cl=5, trcd=11, trp=13, tras=29, trc=47, trtp=7, trrd_s=4, trrd_l=6, tfaw=26,
-        tccd_s=4, tccd_l=9, trfc=120, trefi=2000, trtrs=3,
+        tccd_s=4, tccd_l=9, trfc=120, trefi=2000, trtrs=3, cwl=2, twr=15, twtr_s=5, twtr_l=8,
+        trtw=10,
     ),
     mapping="row8 rank1 bank1 group1 column4",
     access_bytes=64,
@@ -87,6 +88,53 @@ def rules(commands: np.ndarray, dram: DramMemory = DRAM, **options: int) -> list
             ("0 ACTIVATE", "1 ACTIVATE 1", "30 READ", "36 READ 1"),
         ),
         ("trfc", ("0 REFRESH", "119 ACTIVATE"), ("0 REFRESH", "120 ACTIVATE")),
+        ("trcd", ("0 ACTIVATE", "10 WRITE"), ("0 ACTIVATE", "11 WRITE")),
+        (
+            "twr",
+            ("0 ACTIVATE", "30 WRITE", "49 PRECHARGE"),
+            ("0 ACTIVATE", "30 WRITE", "50 PRECHARGE"),
+        ),
+        (
+            "twr",
+            ("0 ACTIVATE", "30 WRITE", "49 PRECHARGE_ALL"),
+            ("0 ACTIVATE", "30 WRITE", "50 PRECHARGE_ALL"),
+        ),
+        (
+            "twtr_l",
+            ("0 ACTIVATE", "30 WRITE", "42 READ"),
+            ("0 ACTIVATE", "30 WRITE", "43 READ"),
+        ),
+        (
+            "twtr_s",
+            ("0 ACTIVATE", "9 ACTIVATE 0 1", "30 WRITE", "39 READ 0 1"),
+            ("0 ACTIVATE", "9 ACTIVATE 0 1", "30 WRITE", "40 READ 0 1"),
+        ),
+        (
+            "trtw",
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 READ", "39 WRITE 1"),
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 READ", "40 WRITE 1"),
+        ),
+        (
+            "tccd_l",
+            ("0 ACTIVATE", "30 WRITE", "38 WRITE"),
+            ("0 ACTIVATE", "30 WRITE", "39 WRITE"),
+        ),
+        (
+            "tccd_s",
+            ("0 ACTIVATE", "9 ACTIVATE 0 1", "30 WRITE", "33 WRITE 0 1"),
+            ("0 ACTIVATE", "9 ACTIVATE 0 1", "30 WRITE", "34 WRITE 0 1"),
+        ),
+        (
+            "trtrs",
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 WRITE", "35 WRITE 1"),
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 WRITE", "36 WRITE 1"),
+        ),
+        (
+            "trtrs",
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 WRITE", "32 READ 1"),
+            ("0 ACTIVATE", "1 ACTIVATE 1", "30 WRITE", "33 READ 1"),
+        ),
+        ("row", ("0 ACTIVATE", "50 WRITE 0 0 0 1"), ("0 ACTIVATE", "50 WRITE")),
         ("row", ("0 ACTIVATE", "50 ACTIVATE 0 0 0 1"), ("0 ACTIVATE", "50 ACTIVATE 1 0 0 1")),
         ("row", ("0 ACTIVATE", "50 READ 0 0 0 1"), ("0 ACTIVATE", "50 READ")),
         ("row", ("50 READ",), ()),
@@ -109,7 +157,7 @@ def test_five_activates_in_the_window_are_found():
 
 
 def test_data_that_overlap_are_found():
-    timing = replace(DRAM.timing, burst=10, tccd_l=5)
+    timing = replace(DRAM.timing, burst=10, tccd_l=5, trtw=13)
     commands = trace("0 ACTIVATE", "30 READ", "39 READ")
     assert rules(commands, replace(DRAM, timing=timing)) == ["burst"]
 
@@ -159,13 +207,31 @@ def test_the_model_breaks_no_limit(dram, kind):
     assert run.refreshes >= run.clocks // dram.timing.trefi - 1
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("kind", ["sequential", "random", "rows"])
+@pytest.mark.parametrize("dram", [DRAM, *DRAM_PRESETS.values()], ids=lambda dram: dram.name)
+def test_reads_and_writes_break_no_limit(dram, kind, share):
+    addresses = _addresses(kind, dram)
+    writes = np.random.default_rng(6).random(len(addresses)) < share
+    run = run_accesses(dram, addresses, writes=writes)
+    assert check_commands(dram, run.commands, end_clock=run.clocks) == []
+    counts = [(run.commands["kind"] == COMMANDS.index(kind)).sum() for kind in ("READ", "WRITE")]
+    assert counts == [(~writes).sum(), writes.sum()]
+
+
 @pytest.mark.parametrize(
-    "rule", ["trcd", "trp", "trc", "trtp", "trrd_s", "trrd_l", "tfaw", "tccd_l", "trfc"]
+    "rule",
+    [
+        *("trcd", "trp", "trc", "trtp", "trrd_s", "trrd_l", "tfaw", "tccd_l", "trfc"),
+        *("twr", "twtr_s", "twtr_l", "trtw"),
+    ],
 )
 def test_a_model_with_a_limit_one_short_is_found(rule):
     # Where tRC is the longer one, tRAS + tRP never binds.
     timing = replace(DRAM.timing, trc=0 if rule == "trp" else DRAM.timing.trc)
     dram = replace(DRAM, mapping="row8 bank2 group2 column2", timing=timing)
     timing = replace(dram.timing, **{rule: getattr(dram.timing, rule) - 1})
-    run = run_accesses(replace(dram, timing=timing), _addresses("random", dram))
+    addresses = _addresses("random", dram)
+    writes = np.arange(len(addresses)) % 3 == 0
+    run = run_accesses(replace(dram, timing=timing), addresses, writes=writes)
     assert set(rules(run.commands, dram)) == {rule}
