@@ -174,7 +174,7 @@ def _rows_of(nest: Nest, calls: Mapping[int, int | None]) -> int | None:
 def _joined(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of two nests as those of one run: sums, and the higher of two marks."""
     joined = {**before, **after}
-    for name in _SUMS:
+    for name in (*_SUMS, "uploaded_bytes"):
         if name in after:
             joined[name] = before[name] + after[name]
     for name, join in (("stalls", sum), ("high_water", max)):

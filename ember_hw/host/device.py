@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
@@ -15,10 +14,12 @@ from ember_hw.compiler.program import Nest, Program
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.account import RunAccount
+from ember_hw.host.ended_run import EndedRun
 from ember_hw.host.execution import ENGINES, Chunk, ExecuteSide, ResultSide
 from ember_hw.host.launch import Launch, LoadedProgram
+from ember_hw.host.likely_rows import Uploads, changed_rows
 from ember_hw.host.profile import LaunchSample
-from ember_hw.host.report import Report, config_facts, profiler_of
+from ember_hw.host.report import Report, config_facts
 from ember_hw.isa import Source
 from ember_hw.isa.reduce import result_bytes
 
@@ -104,8 +105,9 @@ class Device:
         self._backend: Backend | None = backend
         self.config = backend.config
         self._config_facts = config_facts(backend.config)
+        self._uploads = isinstance(backend, Uploads)
         self._loaded: dict[int, LoadedProgram] = {}  # by identity, the latest last
-        self._ended: _Ended | None = None
+        self._ended: EndedRun | None = None
         self._report: Report | None = None
 
     @property
@@ -145,12 +147,45 @@ class Device:
         while len(self._loaded) > LOADED_PROGRAMS:
             del self._loaded[next(iter(self._loaded))]
 
-    def reload(self, program: Program) -> None:
+    def reload(self, program: Program, rows: Mapping[str, Any] | None = None) -> None:
         """Bring the tables in again, after their values changed.
 
-        Changes in place are seen without it too: `run` never uses values that are out of date.
+        Changes in place are seen without it too: `run` never uses values that are out of date. It
+        spares work to say which rows they are, where the device has a memory of its own: these are
+        written, and the rest is held against check sums and written only where it differs.
+        (Rows that a run has looked up need not be said: they are expected to change.)
+
+        Parameters
+        ----------
+        program : Program
+            Whose tables.
+        rows : mapping of str to int (N,), optional
+            Rows that were written, by the table's name in the model or its symbol in the program;
+            all of all tables if absent. If the program isn't loaded with these tables, all are
+            brought in.
+
+        Raises
+        ------
+        ProgramError
+            There is no table of a name; or as `load`.
+        TypeError, IndexError
+            Rows are no integers, or no rows of their table.
         """
-        self.load(program)
+        loaded = self._loaded.get(id(program))
+        changed = {} if rows is None else changed_rows(program, rows)
+        if rows is None or loaded is None or not loaded.is_current():
+            self.load(program)
+            return
+        self._open()
+        for symbol, numbers in changed.items():
+            if symbol in loaded.tables:
+                loaded.tables[symbol].refresh(numbers)
+                self._expect(loaded, symbol, numbers)
+
+    def _expect(self, loaded: LoadedProgram, symbol: str, rows: NDArray[Any]) -> None:
+        """Tell a backend with a memory of its own which rows of a table may be written."""
+        if isinstance(self._backend, Uploads):
+            self._backend.expect(loaded.regions[symbol], rows)
 
     def unload(self, program: Program) -> None:
         """Forget a program's tables; nothing happens if they aren't loaded."""
@@ -221,8 +256,11 @@ class Device:
             samples.append(backend.sample())
             engine = side.engine
         result = request.finish(run.outputs)
+        if self._uploads:
+            for symbol, rows in request.rows.items():
+                self._expect(loaded, symbol, rows)
         loaded.keep(run)
-        self._ended = _Ended(
+        self._ended = EndedRun(
             program.name,
             program.seed,
             program.versions,
@@ -253,41 +291,6 @@ class Device:
         if self._backend is None:
             raise DeviceError(f"device {self.name!r} must be open, and was closed")
         return self._backend
-
-
-@dataclass
-class _Ended:
-    """A run that ended without an error: what its report is made of, once somebody asks."""
-
-    program: str
-    seed: int | None
-    versions: Mapping[str, str]
-    memory: str
-    sink: str
-    engine: str
-    lookups: int | None
-    samples: Sequence[LaunchSample | None]
-    account: RunAccount
-    seconds: float
-
-    def report(
-        self, backend: str, config: AcceleratorConfig, config_facts: Mapping[str, Any]
-    ) -> Report:
-        """Return the report."""
-        return Report(
-            program=self.program,
-            backend=backend,
-            memory=self.memory,
-            sink=self.sink,
-            engine=self.engine,
-            lookups=self.lookups,
-            seed=self.seed,
-            versions=dict(self.versions),
-            wall_seconds=self.seconds,
-            profiler=profiler_of(self.samples, config),
-            **config_facts,
-            **self.account.facts(),
-        )
 
 
 def _execute_side(

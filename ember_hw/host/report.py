@@ -106,6 +106,9 @@ class Report:
         Bytes of rows or results that left the access unit and its reduce unit.
     written_bytes : int
         Those of them that it wrote into memory; 0 where results leave over a stream.
+    uploaded_bytes : int or None
+        Bytes that the host wrote into the device's memory for the run: tables as far as they had
+        changed, indices and offsets. None where that memory is the host's own.
     cycles, index_beats : int or None
         From start to done; beats of index lines. None where the backend has no clock: it claims
         no timing.
@@ -146,6 +149,7 @@ class Report:
     results: int = 0
     leaving_bytes: int | None = None
     written_bytes: int = 0
+    uploaded_bytes: int | None = None
     cycles: int | None = None
     index_beats: int | None = None
     stalls: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ember_hw.boards.host.board import Board
 from ember_hw.boards.host.client import Request
 from ember_hw.boards.host.ddr3 import prepare_memory
@@ -30,6 +32,7 @@ from ember_hw.host.backends.requests import (
 )
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
+from ember_hw.host.likely_rows import LikelyRows
 from ember_hw.host.memory_layout import Region
 from ember_hw.host.report import counted
 from ember_hw.isa import ISA_VERSION
@@ -62,7 +65,8 @@ class Backend:
     """Runs launches on a board.
 
     Memory keeps what was uploaded: the next launch writes only blocks that differ, also after the
-    link broke and the next launch opened it anew.
+    link broke and the next launch opened it anew; of these the rows that were expected to differ,
+    if that turns out to be all.
 
     Parameters
     ----------
@@ -128,6 +132,8 @@ class Backend:
             )
         self._board: Board | None = None
         self._held = HeldProgram(self._write_registers)
+        self._likely = LikelyRows()
+        self._uploaded_bytes = 0
         try:
             opened = self._open()
             self._check_config(opened, config)
@@ -179,10 +185,18 @@ class Backend:
                 self._come_to_rest(board)
 
     def facts(self) -> dict[str, Any]:
-        """Return the hardware's counters, and its clock."""
+        """Return the hardware's counters, its clock, and bytes that were written before it ran."""
         words = self._open().read_registers(COUNTERS_ADDRESS, 2 * len(Counter))
         values = {counter: words[2 * counter] | words[2 * counter + 1] << 32 for counter in Counter}
-        return {**counted(values), "clock_mhz": self.clock_mhz}
+        return {
+            **counted(values),
+            "clock_mhz": self.clock_mhz,
+            "uploaded_bytes": self._uploaded_bytes,
+        }
+
+    def expect(self, region: Region, rows: NDArray[Any]) -> None:
+        """Look at these rows first when a launch finds the table changed; see `Uploads`."""
+        self._likely.expect(region, rows)
 
     def sample(self) -> None:
         """Return None: a board is not looked into."""
@@ -262,9 +276,13 @@ class Backend:
                     f"{first:#x} to {end:#x}, not at {region.base:#x} to "
                     f"{region.base + region.data.size:#x}"
                 )
+        self._uploaded_bytes = 0
         for region in regions:
-            upload = board.upload(region.base, region.data)
+            likely = self._likely.ranges(region)
+            upload = board.upload(region.base, region.data, likely=likely)
+            self._uploaded_bytes += upload.written_bytes
             if upload.written_bytes:
+                self._likely.forget(region)
                 self._progress(
                     f"{region.symbol}: {upload.written_bytes:,} bytes uploaded, "
                     f"{upload.megabytes_per_second:.3f} MB/s, check sums right"

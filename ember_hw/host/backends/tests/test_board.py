@@ -79,8 +79,8 @@ def test_tables_are_uploaded_once_and_changes_are_seen(
     written: list[int] = []
     upload = backend.board.upload
 
-    def counted(*arguments: Any) -> Any:
-        done = upload(*arguments)
+    def counted(*arguments: Any, **options: Any) -> Any:
+        done = upload(*arguments, **options)
         written.append(done.written_bytes)
         return done
 
@@ -95,6 +95,28 @@ def test_tables_are_uploaded_once_and_changes_are_seen(
     lookups.wanted *= 2.0
     lookups.run(device)
     assert sum(written) > 0
+
+
+def test_a_step_of_training_uploads_the_rows_it_changed(device: Device) -> None:
+    bag = torch.nn.EmbeddingBag(2048, 16, mode="sum", sparse=True)  # 128 KiB, 8 blocks
+    ours = ember_hw.nn.EmbeddingBag.from_torch(bag, device=device)
+    optimizer: Any = torch.optim.SGD(ours.parameters(), lr=0.5)
+    indices = torch.tensor([[3, 4, 2000], [3, 39, 1000]])
+    uploaded: list[int] = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        found = ours(indices)
+        assert torch.equal(found, bag.weight[indices].sum(1))
+        uploaded.append(device.report.uploaded_bytes or 0)
+        found.sum().backward()
+        optimizer.step()
+    inputs = uploaded[1] - 5 * 64
+    assert 0 <= inputs <= 1024, "indices and offsets, if anything"
+    assert uploaded[0] >= 2048 * 64
+    assert uploaded[2] == 5 * 64, "the same indices are there"
+    with torch.no_grad():
+        bag.weight[7] += 1.0  # no run had read it: its whole block is written
+        assert torch.equal(ours(torch.tensor([[7, 3]])), bag.weight[[7, 3]].sum(0, keepdim=True))
 
 
 def launch_of(lookups: Lookups, backend: Backend) -> Launch:
