@@ -18,6 +18,7 @@ from ember_hw.host.bindings import Request, binding_of
 from ember_hw.host.host_code import run_host_code
 from ember_hw.host.launch_plan import Launch, LaunchPlan
 from ember_hw.host.memory_layout import MemoryLayout, ResidentArray, stack_environment
+from ember_hw.host.result_region import result_runs
 
 __all__ = ["Launch", "LoadedProgram", "PreparedRun"]
 
@@ -185,8 +186,8 @@ class PreparedRun:
         Raises
         ------
         ProgramError
-            A value doesn't fit its field, or an array into which the reduce unit accumulates
-            doesn't begin as its accumulator does.
+            A value doesn't fit its field, an array into which the reduce unit accumulates doesn't
+            begin as its accumulator does, or memory has no room for the results.
         """
         nest = self.program.nests[number]
         if number:
@@ -195,6 +196,8 @@ class PreparedRun:
         if nest.fabric is not None:
             for symbol, value in nest.fabric.begins.items():
                 _check_begin(nest.name, symbol, self.arrays[symbol], value)
+            if self.program.config.results == "memory":
+                return self.plan.writing(number, result_runs(launch, nest.fabric))
         return launch
 
     def _array(self, argument: Argument) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ember_hw.compiler.program import Callback, Nest, Program
 from ember_hw.host.memory_layout import MemoryLayout, Region, ResidentArray
+from ember_hw.host.result_region import ResultRegion, Runs, room_bytes
 from ember_hw.isa import Microcode
 
 __all__ = ["HELD_BYTES", "Launch", "LaunchPlan", "dimensions"]
@@ -22,6 +23,8 @@ __all__ = ["HELD_BYTES", "Launch", "LaunchPlan", "dimensions"]
 #: Most bytes of a run's arrays that a plan keeps room for from run to run. Beyond it, copying the
 #: arrays takes longer than planning.
 HELD_BYTES = 1 << 16
+#: What memory for results holds before they are written.
+_UNWRITTEN = 0xA5
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ class Launch:
     host : Launch, optional
         What the host does of it, where a reduce unit takes the rows: its part of the nest, bound,
         with the memory that its walk over the loops reads.
+    results : ResultRegion, optional
+        Where its results go, if the unit writes them into memory; the microcode names it.
     """
 
     microcode: Microcode
@@ -54,6 +59,7 @@ class Launch:
     arguments: tuple[int, ...] = ()
     nest: Nest | None = None
     host: Launch | None = None
+    results: ResultRegion | None = None
 
     @property
     def memory(self) -> list[tuple[int, NDArray[np.uint8]]]:
@@ -112,6 +118,7 @@ class LaunchPlan:
         self._nests = program.nests
         self._stacks = stacks
         self._launches: dict[int, Launch] = {}
+        self._writing: dict[int, Launch] = {}
         read = {symbol for nest in program.nests for symbol in nest.symbols_read}
         placed = {s: array for s, array in arrays.items() if s in read and s not in tables}
         self.can_hold = sum(array.nbytes for array in placed.values()) <= HELD_BYTES
@@ -120,6 +127,7 @@ class LaunchPlan:
             for symbol, array in placed.items()
         }
         self._residents = {**tables, **self._placed}
+        self._results_address = layout.next_address
         self.environment = dict(scalars)
         for symbol, array in arrays.items():
             self.environment |= dimensions(symbol, array.shape)
@@ -153,6 +161,42 @@ class LaunchPlan:
                 launch = replace(launch, host=self._bound(nest.fabric.host))
             self._launches[number] = launch
         return self._launches[number]
+
+    def writing(self, number: int, runs: Runs) -> Launch:
+        """Return the launch of a nest whose results go into memory, with room for them.
+
+        The room is filled with a pattern: what isn't written doesn't look like a result.
+
+        Parameters
+        ----------
+        number : int
+            Of the nest.
+        runs : tuple of (int, int)
+            How many results, of how many bytes; see `result_runs`.
+
+        Raises
+        ------
+        ProgramError
+            The results end beyond the config's addresses.
+        """
+        launch = self._writing.get(number)
+        if launch is None or launch.results is None or launch.results.runs != runs:
+            launch = self._with_room(self.launch(number), runs)
+            assert launch.results is not None
+            if launch.results.region.num_bytes <= HELD_BYTES:
+                self._writing[number] = launch
+        assert launch.results is not None
+        launch.results.region.data.fill(_UNWRITTEN)
+        return launch
+
+    def _with_room(self, launch: Launch, runs: Runs) -> Launch:
+        """Return a launch with a region behind all others for its results."""
+        layout = MemoryLayout(launch.microcode.config, self._results_address)
+        num_bytes = room_bytes(runs, launch.microcode.config.bus_bytes)
+        region = layout.reserve("results", num_bytes)
+        fields = {("result", "base"): region.base, ("result", "region_bytes"): num_bytes}
+        microcode = launch.microcode.with_fields(fields)
+        return replace(launch, microcode=microcode, results=ResultRegion(region, runs))
 
     def _bound(self, nest: Nest) -> Launch:
         symbols = dict.fromkeys(

@@ -131,6 +131,17 @@ class MemoryLayout:
             return self.place_vector(symbol, array)
         return self.place_table(symbol, array, by_copy=by_copy)
 
+    def reserve(self, symbol: str, num_bytes: int) -> Region:
+        """Place room that the device writes; what it holds before is unspecified.
+
+        Raises
+        ------
+        ProgramError
+            It ends beyond the config's addresses.
+        """
+        data = np.empty(_round_up(num_bytes, self._unit_bytes), np.uint8)
+        return self._place(symbol, data, num_bytes, num_bytes, 1)
+
     def _place(
         self, symbol: str, data: NDArray[np.uint8], num_bytes: int, rows: int, pitch: int
     ) -> Region:

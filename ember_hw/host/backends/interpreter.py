@@ -14,6 +14,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends import memory_model, sink_model
 from ember_hw.host.backends.dot_model import DotModel
 from ember_hw.host.backends.reduce_model import ReduceModel
+from ember_hw.host.backends.result_memory import ResultMemory
 from ember_hw.host.execution import Chunk
 from ember_hw.host.launch import Launch
 from ember_hw.isa import Microcode
@@ -56,6 +57,7 @@ class Backend:
         """Run a launch; see `ember_hw.host.device.Backend`."""
         counts = self._counts = dict.fromkeys(("bundles", "rows", "row_beats", "useful_bytes"), 0)
         unit = None if launch.host is None else _reduce_unit(launch.microcode)
+        memory = None if launch.results is None else ResultMemory(launch, launch.results)
         for chunk in self._machine(launch).run([launch.arguments]):
             counts["bundles"] += len(chunk.events)
             counts["rows"] += int(np.count_nonzero(chunk.row_last))
@@ -65,7 +67,13 @@ class Backend:
                 yield Chunk(chunk.events, chunk.scalars, chunk.row_beats, chunk.row_last)
                 continue
             for results in unit.results(chunk):
-                yield _leaving(results, self.config)
+                if memory is None:
+                    yield _leaving(results, self.config)
+                else:
+                    memory.write(results)
+        if memory is not None and launch.results is not None:
+            counts["written_bytes"] = memory.written_bytes
+            yield from launch.results.chunks(self.config)
 
     def _machine(self, launch: Launch) -> Machine:
         """Return what runs a launch; that of one which comes again is ready."""

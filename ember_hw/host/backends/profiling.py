@@ -76,7 +76,7 @@ def describe_queues(model: VerilatorModel, config: AcceleratorConfig) -> str:
         (name.replace("_", " "), f"{level} of {getattr(config, QUEUES[name][0])}: {text}")
         for (name, (_, text)), level in zip(HIGH_WATER.items(), state.levels, strict=True)
     ]
-    streams = [("row stream", state.rows)]
+    streams = [] if config.results == "memory" else [("row stream", state.rows)]
     if config.execute == "queues":
         streams.insert(0, ("bundle stream", state.bundles))
     lines += [(name, _stream_text(one.valid, one.ready)) for name, one in streams]
@@ -87,6 +87,14 @@ def describe_queues(model: VerilatorModel, config: AcceleratorConfig) -> str:
         lines += [
             (f"{name} requests", requests),
             (f"{name} beats", f"{beats}; {port.outstanding} bursts outstanding"),
+        ]
+    if config.results == "memory":
+        port = model.write_state()
+        answers = _stream_text(port.answers.valid, port.answers.ready)
+        lines += [
+            ("write addresses", _stream_text(port.addresses.valid, port.addresses.ready)),
+            ("write beats", _stream_text(port.beats.valid, port.beats.ready)),
+            ("write answers", f"{answers}; {port.outstanding} bursts outstanding"),
         ]
     return "\n".join(f"  {name:<18}{text}" for name, text in lines)
 

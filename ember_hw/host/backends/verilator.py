@@ -29,6 +29,7 @@ from ember_hw.host.execution import Chunk, unpack_bundles
 from ember_hw.host.launch import Launch
 from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import counted
+from ember_hw.host.result_region import ResultRegion
 from ember_hw.isa import ISA_VERSION
 from ember_hw.registers import (
     CONFIG_HASH,
@@ -126,6 +127,7 @@ class Backend:
         self._model: VerilatorModel | None = None
         self._held = HeldProgram(self._write_registers)
         self._requests_before: list[int] = []
+        self._written_before = 0
         self._open_model()
 
     def execute(self, launch: Launch) -> Iterator[Chunk]:
@@ -143,7 +145,8 @@ class Backend:
         Parameters
         ----------
         launches : sequence of Launch
-            Alike but for their arguments.
+            Alike but for their arguments. The first one's region of results, if there is one, holds
+            those of all.
         feed : sequence of ((int, int), uint8 (64,))
             Lines for the input queue: the unit and the number of the stream that takes each, and
             its bytes. In the order that `ember_hw.isa` states, section "Input queue":
@@ -159,6 +162,7 @@ class Backend:
         """
         launch = launches[0]
         check_leaves(launch, self.config)
+        results = launch.results
         model = self._open_model()
         has_ended = False
         self.cycles = 0
@@ -169,6 +173,8 @@ class Backend:
             model.unmap_regions()
             for region in launch.regions:
                 model.map_region(region.data, region.base)
+            if results is not None:
+                model.map_region(results.region.data, results.region.base, is_writable=True)
             self._held.write_microcode(launch.words)
             completed = read_completed(model.read_register)
             self._open_trace(model)
@@ -176,6 +182,8 @@ class Backend:
             channels = range(len(model.shape.channels))
             self._requests_before = [model.channel_counters(n).read_requests for n in channels]
             model.record_reads(most=self._most_reads)
+            self._written_before = model.write_counters().write_bytes
+            model.record_writes()
             if feed:
                 model.set_input(*input_arrays(feed, self.config))
             if len(launches) == 1:
@@ -202,6 +210,9 @@ class Backend:
                     is_starting = False
                 events, scalars = unpack_bundles(result.bundles, self.config)
                 yield Chunk(events, scalars, result.row_beats, result.row_last, result.row_cycles)
+            if results is not None:
+                self._check_written(results)
+                yield from results.chunks(self.config, model.write_cycles())
             self._check_traced(model)
         except SimulationError:
             # A model that failed is of no further use; the next launch opens another.
@@ -222,6 +233,8 @@ class Backend:
             low = model.read_register(address)  # latches the high word
             values[counter] = low | model.read_register(address + 4) << 32
         facts = counted(values)
+        if self.config.results == "memory":
+            facts["written_bytes"] = self._written_bytes()
         if isinstance(self._memory, DramMemory | LinkMemory):
             facts["clock_mhz"] = self._memory.unit_mhz
         return facts
@@ -260,6 +273,19 @@ class Backend:
             now = 0 if by_rows else model.counters().cycles
             model.open_trace(
                 trace.path, first=now + trace.first, end=now + trace.end, by_rows=by_rows
+            )
+
+    def _written_bytes(self) -> int:
+        """Return the bytes of results that the latest launch has written."""
+        return self._open_model().write_counters().write_bytes - self._written_before
+
+    def _check_written(self, results: ResultRegion) -> None:
+        """Refuse results that aren't all there."""
+        written = self._written_bytes()
+        if written != results.num_bytes:
+            raise DeviceError(
+                f"bytes of results in memory must be the {results.num_bytes} that the loops ask "
+                f"for, not {written}"
             )
 
     def _check_traced(self, model: VerilatorModel) -> None:

@@ -82,10 +82,13 @@ def model_shape(
     Raises
     ------
     ValueError
-        Results go into memory: the simulated one takes no writes.
+        Several units write results into memory: a simulation has one port for that.
     """
-    if config.results != "stream":
-        raise ValueError(f"results must be stream in a simulation, not {config.results!r}")
+    writes = config.results == "memory"
+    if writes and units > 1:
+        raise ValueError(
+            f"results must be stream in a simulation of {units} units, not {config.results!r}"
+        )
     from ember_hw.rtl import axi
     from ember_hw.rtl.layouts import stream_bits
 
@@ -108,6 +111,7 @@ def model_shape(
         input_bytes=config.index_bits // 8 if config.input_queue else 0,
         input_dest_bits=stream_bits(config) if config.input_queue else 0,
         reduces=int(config.execute == "reduce"),
+        writes=int(writes),
         probed_streams=config.traversal_units * config.streams_per_unit if units == 1 else 0,
     )
 

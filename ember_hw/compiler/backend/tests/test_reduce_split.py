@@ -97,9 +97,15 @@ def test_rows_beyond_the_accumulator() -> None:
 
 
 def test_results_in_memory() -> None:
-    nest = placed(SUM.text, CONFIG.with_changes(results="memory"))
-    assert nest.reason == "the config writes results to memory, where no device looks for them yet"
-    assert nest.fabric is None
+    nest, streamed = placed(SUM.text, CONFIG.with_changes(results="memory")), placed(SUM.text)
+    assert nest.fabric is not None
+    assert streamed.fabric is not None
+    assert (nest.execute, nest.fabric.operation) == ("fabric", "sum")
+    assert nest.fabric.results == streamed.fabric.results
+    assert nest.fabric.host.microcode.config.results == "stream"
+    # Where they go is the launch's to say.
+    assert nest.patches == streamed.patches
+    assert set(nest.microcode.records["result"].values()) == {0}
 
 
 def test_indices_over_the_input_queue() -> None:

@@ -67,7 +67,10 @@ def test_results_take_the_place_of_bundles_and_rows() -> None:
     assert verilog.model_shape(config.with_changes(execute="reduce")).reduces == 1
 
 
-def test_results_in_memory_are_not_simulated() -> None:
+def test_one_unit_writes_its_results() -> None:
+    config = AcceleratorConfig(execute="reduce", results="memory")
+    assert verilog.model_shape(config).writes == 1
+    assert verilog.model_shape(config.with_changes(results="stream")).writes == 0
     with pytest.raises(ValueError, match=r"results") as caught:
-        verilog.model_shape(AcceleratorConfig(execute="reduce", results="memory"))
-    assert str(caught.value) == "results must be stream in a simulation, not 'memory'"
+        verilog.model_shape(config, units=2)
+    assert str(caught.value) == "results must be stream in a simulation of 2 units, not 'memory'"
