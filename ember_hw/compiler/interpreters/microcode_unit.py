@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ _INT32 = np.iinfo(np.int32)
 _LOW_WORD = (1 << 32) - 1
 #: Most tokens of the outermost unit that are kept for the next run of the same requests.
 _HELD_TOKENS = 1 << 10
+# As arrays: NumPy takes longer for a scalar.
+_ZERO, _ONE = np.zeros(1, np.int64), np.ones(1, np.int64)
 _NO_VALUES = np.zeros(0, np.int32)
 _NO_ELEMENTS = np.zeros(0, np.int64)
 _NO_LINES = np.zeros((0, LINE_BYTES), np.uint8)
@@ -45,6 +47,9 @@ class _Iterations:
     induction : int32 (N,)
     live : int (M,), optional
         Numbers of the tokens that are iterations; None if all are.
+    elements : dict of (int, bool) to int64 (M,)
+        Elements that streams load which depend on nothing else, as far as they are known: by
+        stream, and whether it loads ahead.
     """
 
     parent: NDArray[np.intp]
@@ -52,6 +57,9 @@ class _Iterations:
     iterates: NDArray[np.bool_]
     induction: NDArray[np.int32]
     live: NDArray[np.intp] | None
+    elements: dict[tuple[int, bool], NDArray[np.int64]] = field(
+        default_factory=dict[tuple[int, bool], "NDArray[np.int64]"]
+    )
 
 
 @dataclass
@@ -66,12 +74,15 @@ class _Live:
         Number of each one's token; None if they are 0, 1, ..
     requests : int64 (N,), optional
         Number of each one's request, where a stream is fed by the input queue.
+    elements
+        Those of `_Iterations`.
     """
 
     induction: NDArray[np.int32]
     inherited: list[NDArray[np.int32]]
     tokens: NDArray[np.intp] | None
     requests: NDArray[np.int64] | None
+    elements: dict[tuple[int, bool], NDArray[np.int64]]
 
 
 class Unit:
@@ -141,18 +152,15 @@ class Unit:
             return self._made(parents)
         if self.latest is not None and self.latest[0] is parents:
             return self.latest[1]
-        made = list(self._made(parents)) if self._is_short(parents) else self._made(parents)
-        if isinstance(made, list):
-            self.latest = parents, made
-        return made
-
-    def _is_short(self, parents: Tokens) -> bool:
-        tokens = int(np.maximum(self._trips(parents)[1], 1).sum())
-        return tokens <= min(_HELD_TOKENS, self.chunk)
+        tokens = int(np.maximum(self._trips(parents)[1], _ONE).sum())
+        if tokens > min(_HELD_TOKENS, self.chunk):
+            return self._made(parents)
+        self.latest = parents, list(self._made(parents))
+        return self.latest[1]
 
     def _made(self, parents: Tokens) -> Iterator[_Iterations]:
         lower, trips = self._trips(parents)
-        children = np.maximum(trips, 1)
+        children = np.maximum(trips, _ONE)
         if not len(children):  # the unit above stopped at its first token, or has no request
             return
         first = (parents.events & self.rides_first) | (parents.iterates * self.begin)
@@ -160,7 +168,7 @@ class Unit:
         step = self.record["step"]
         for parent, ordinal, firsts, lasts in self._batches(children):
             is_whole = len(firsts) == len(lasts) == len(children)
-            iterates = (trips > 0)[parent]
+            iterates = (trips > _ZERO)[parent]
             events = iterates * self.iterate
             events[firsts] |= first if is_whole else first[parent[firsts]]
             events[lasts] |= last if is_whole else last[parent[lasts]]
@@ -189,7 +197,7 @@ class Unit:
             ordinal = np.arange(total)
             if len(children) > 1:
                 ordinal -= firsts[parent]
-            yield parent, ordinal, firsts, ends - 1
+            yield parent, ordinal, firsts, ends - _ONE
             return
         for start in range(0, total, self.chunk):
             stop = min(start + self.chunk, total)
@@ -217,7 +225,7 @@ class Unit:
         extent, step = upper - lower, get["step"]
         if step > 1:
             extent = (extent + (step - 1)) // step
-        return lower, np.maximum(extent, 0) * parents.iterates
+        return lower, np.maximum(extent, _ZERO) * parents.iterates
 
     def _tokens(
         self, parents: Tokens, iterations: _Iterations
@@ -235,12 +243,13 @@ class Unit:
         first_fault = FirstFault(len(parent))
         tokens = iterations.live
         if tokens is None:
-            live = _Live(iterations.induction, inherited, None, requests)
+            live = _Live(iterations.induction, inherited, None, requests, iterations.elements)
             own = self._values(live, first_fault)
         else:
             here = [value[tokens] if len(value) else value for value in inherited]
             of_live = None if requests is None else requests[tokens]
-            live = _Live(iterations.induction[tokens], here, tokens, of_live)
+            induction = iterations.induction[tokens]
+            live = _Live(induction, here, tokens, of_live, iterations.elements)
             own = [np.zeros(len(parent), np.int32) for _ in range(len(self.streams) + 2)]
             for spread, value in zip(own, self._values(live, first_fault), strict=True):
                 spread[tokens] = value
@@ -256,11 +265,8 @@ class Unit:
     def _values(self, live: _Live, first_fault: FirstFault) -> list[NDArray[np.int32]]:
         """Return the unit's own values: induction value, streams, ALU."""
         streams = range(len(self.streams))
-        elements = [self._elements(s, live, live.induction) for s in streams]
-        following = None
-        if self.record["pair"]:
-            ahead = live.induction + np.int32(self.record["step"])
-            following = self._elements(0, live, ahead)
+        elements = [self._elements(s, live) for s in streams]
+        following = self._elements(0, live, ahead=True) if self.record["pair"] else None
         nothing = np.zeros(len(live.induction), np.int32)
 
         own = [live.induction]
@@ -278,21 +284,27 @@ class Unit:
             return [*own, self._compute(own, live.inherited) if self.plan.computes else nothing]
         return [*own, self._load(0, live, following, next_popped, first_fault)]
 
-    def _elements(
-        self, number: int, live: _Live, induction: NDArray[np.int32]
-    ) -> NDArray[np.int64]:
-        """Return the element number of each load of a stream."""
+    def _elements(self, number: int, live: _Live, *, ahead: bool = False) -> NDArray[np.int64]:
+        """Return the element number of each load of a stream, or of the loads one step ahead."""
         get = self.streams[number]
         if not get["enable"]:
             return _NO_ELEMENTS
-        if get["induction"]:
-            elements = induction.astype(np.int64)
-            if get["first"]:
-                elements += get["first"]
-        else:
-            elements = np.full(len(induction), get["first"], np.int64)
+        elements = live.elements.get((number, ahead))
+        if elements is None:
+            first = get["first"]
+            if get["induction"]:
+                induction = live.induction
+                if ahead:
+                    induction = induction + np.int32(self.record["step"])
+                elements = induction.astype(np.int64)
+                if first:
+                    elements += first
+            else:
+                elements = np.full(len(live.induction), first, np.int64)
+            live.elements[number, ahead] = elements
         if get["outer_enable"]:
-            elements += live.inherited[get["outer_export"]].astype(np.int64) * get["outer_pitch"]
+            outer = live.inherited[get["outer_export"]].astype(np.int64)
+            return elements + outer * get["outer_pitch"]
         return elements
 
     def _pop(

@@ -13,7 +13,7 @@ from ember_hw.errors import DeviceError, ProgramError
 from ember_hw.host.execution.chunk import Chunk
 from ember_hw.isa import Event, Microcode, Source, event_bit
 
-__all__ = ["Batch", "Queues", "RowEntry", "row_entries"]
+__all__ = ["Batch", "QueueForm", "Queues", "RowEntry", "row_entries"]
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Batch:
     numbers: dict[int, NDArray[np.int64]]
 
 
-class Queues:
-    """Puts chunks together and cuts them into batches.
+class QueueForm:
+    """What queues of one access unit and one program are, whatever comes through them.
 
     Parameters
     ----------
@@ -75,6 +75,23 @@ class Queues:
         Of the access unit.
     entries : sequence of RowEntry
         Row entries in use, in their order.
+    """
+
+    def __init__(self, config: AcceleratorConfig, entries: Sequence[RowEntry]) -> None:
+        self.bus_bytes = config.bus_bytes
+        self.entries = tuple(entries)
+        # As arrays: NumPy takes longer for a scalar.
+        self.root_end = np.array([1 << event_bit(Event.END, 0, config)], np.uint32)
+        self.masks = [np.array([entry.events], np.uint32) for entry in self.entries]
+
+
+class Queues:
+    """Puts chunks together and cuts them into batches.
+
+    Parameters
+    ----------
+    form : QueueForm
+        Access unit and row entries.
 
     Attributes
     ----------
@@ -82,12 +99,8 @@ class Queues:
         What has gone into batches; bytes are the sum of their `sizes`.
     """
 
-    def __init__(self, config: AcceleratorConfig, entries: Sequence[RowEntry]) -> None:
-        self._config = config
-        self._entries = tuple(entries)
-        # As arrays: NumPy takes longer for a scalar.
-        self._root_end = np.array([1 << event_bit(Event.END, 0, config)], np.uint32)
-        self._masks = [np.array([entry.events], np.uint32) for entry in self._entries]
+    def __init__(self, form: QueueForm) -> None:
+        self._form = form
         self._pending: Chunk | None = None
         self._is_done = False
         self.bundles = self.rows = self.row_beats = self.row_bytes = 0
@@ -101,8 +114,8 @@ class Queues:
             A bundle follows the program's end, or a row has another length than its entry's.
         """
         chunk = self._join(chunk)
-        events, bus_bytes = chunk.events, self._config.bus_bytes
-        has_row = [(events & mask) != 0 for mask in self._masks]
+        form, events = self._form, chunk.events
+        has_row = [(events & mask) != 0 for mask in form.masks]
         if len(has_row) == 1:
             through = has_row[0].cumsum()
         else:
@@ -127,16 +140,16 @@ class Queues:
         if not bundles:
             return None
         self._check_end(events[:bundles])
-        edges *= bus_bytes
+        edges *= form.bus_bytes
         starts = edges[:-1]
         sizes = edges[1:] - starts
         if len(has_row) == 1:
-            (entry,), (here,) = self._entries, has_row
+            (entry,), (here,) = form.entries, has_row
             numbers = {entry.index: through[:bundles] - here[:bundles]}
             self._check_rows(entry, self._told(entry, chunk, here[:bundles]), None, sizes)
         else:
             number, numbers = through[:bundles] - sum(here[:bundles] for here in has_row), {}
-            for entry, here in zip(self._entries, has_row, strict=True):
+            for entry, here in zip(form.entries, has_row, strict=True):
                 here = here[:bundles]
                 numbers[entry.index] = number
                 told = self._told(entry, chunk, here)
@@ -185,7 +198,7 @@ class Queues:
         )
 
     def _check_end(self, events: NDArray[np.uint32]) -> None:
-        ended = (events & self._root_end).nonzero()[0]
+        ended = (events & self._form.root_end).nonzero()[0]
         if self._is_done or (ended.size and int(ended[0]) != events.size - 1):
             raise DeviceError("no bundle must follow the one that ends the outermost loop")
         self._is_done = bool(ended.size)
@@ -220,7 +233,7 @@ class Queues:
         """
         if told is None:
             return
-        bus_bytes = self._config.bus_bytes
+        bus_bytes = self._form.bus_bytes
         found = sizes if mine is None else sizes[mine]
         wanted = -(-told // bus_bytes) * bus_bytes
         bad = found > wanted if entry.is_part else found != wanted

@@ -18,7 +18,7 @@ from ember_hw.errors import ProgramError
 from ember_hw.host.execution.c_compiler import find_compiler
 from ember_hw.host.execution.checks import with_checks
 from ember_hw.host.execution.chunk import Chunk
-from ember_hw.host.execution.queues import Batch, Queues, RowEntry, row_entries
+from ember_hw.host.execution.queues import Batch, QueueForm, Queues, RowEntry, row_entries
 from ember_hw.isa import Microcode, event_bit, events_in_order
 
 __all__ = ["ENGINES", "ExecuteSide"]
@@ -106,8 +106,8 @@ class ExecuteSide:
         plan = _plan_of(nest, nest.code, config)
         entries = plan.entries(microcode) if entries is None else entries
         plan.check(microcode, entries)
-        _check_arguments(nest.code, arrays, scalars)
-        self._queues = Queues(config, entries)
+        plan.check_arguments(arrays, scalars)
+        self._queues = plan.queues(config, entries)
         if engine == "auto":
             engine = "numpy" if find_compiler() is None else "c"
         self.engine = engine
@@ -182,15 +182,24 @@ class _Plan:
             for callback in sorted(nest.callbacks, key=lambda c: order.index((c.event, c.level)))
         ]
         self.code = with_checks(code)
+        self._memories = [(memory, ELEMENT_DTYPES[memory.element]) for memory in code.memories]
+        self._scalars = [s.symbol for s in code.entry if isinstance(s, Scalar)]
         self._unchecked = nest.callbacks
         self._checked: tuple[int, list[RowEntry]] | None = None
         self._latest: tuple[Microcode, list[RowEntry]] | None = None
+        self._form: tuple[list[RowEntry], QueueForm] | None = None
 
     def entries(self, microcode: Microcode) -> list[RowEntry]:
         """Return the row entries of a launch; those of the latest one are known."""
         if self._latest is None or self._latest[0] is not microcode:
             self._latest = microcode, row_entries(microcode)
         return self._latest[1]
+
+    def queues(self, config: AcceleratorConfig, entries: list[RowEntry]) -> Queues:
+        """Return queues of these entries; what the latest ones were made of is known."""
+        if self._form is None or self._form[0] is not entries:
+            self._form = entries, QueueForm(config, entries)
+        return Queues(self._form[1])
 
     def check(self, microcode: Microcode, entries: list[RowEntry]) -> None:
         """Refuse callbacks that don't fit the microcode; what was checked last is known to fit."""
@@ -201,15 +210,41 @@ class _Plan:
             _check_callback(callback, self.code.code, microcode, entries)
         self._checked = key
 
+    def check_arguments(
+        self, arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, int]
+    ) -> None:
+        """Refuse arrays and scalars that aren't the code's."""
+        for memory, dtype in self._memories:
+            array = arrays.get(memory.symbol)
+            if array is None:
+                raise ProgramError(
+                    f"arrays of the execute side must hold {memory.symbol!r}, "
+                    f"not only {', '.join(arrays) or 'nothing'}"
+                )
+            if array.dtype != dtype or array.ndim != memory.rank or not array.flags.c_contiguous:
+                raise ProgramError(
+                    f"array {memory.symbol!r} must be C-contiguous, of {dtype} and of rank "
+                    f"{memory.rank}, not of {array.dtype} and shape {array.shape}"
+                )
+            if memory.is_written and not array.flags.writeable:
+                raise ProgramError(f"array {memory.symbol!r} must be writeable, and isn't")
+        for symbol in self._scalars:
+            if symbol not in scalars:
+                raise ProgramError(
+                    f"scalars of the execute side must hold {symbol!r}, "
+                    f"not only {', '.join(scalars) or 'nothing'}"
+                )
+
 
 _plans: WeakKeyDictionary[Nest, _Plan] = WeakKeyDictionary()
 
 
 def _plan_of(nest: Nest, code: ExecuteCode, config: AcceleratorConfig) -> _Plan:
     """Return the plan of a nest, made at its first launch."""
-    if nest not in _plans:
-        _plans[nest] = _Plan(nest, code, config)
-    return _plans[nest]
+    plan = _plans.get(nest)
+    if plan is None:
+        plan = _plans[nest] = _Plan(nest, code, config)
+    return plan
 
 
 def _check_callback(
@@ -244,31 +279,4 @@ def _check_callback(
             raise ProgramError(
                 f"operand {number} of callback {callback.id} must be a row that comes with its "
                 f"event, not row{operand.index}"
-            )
-
-
-def _check_arguments(
-    code: ExecuteCode, arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, int]
-) -> None:
-    """Refuse arrays and scalars that aren't the code's."""
-    for memory in code.memories:
-        array = arrays.get(memory.symbol)
-        dtype = ELEMENT_DTYPES[memory.element]
-        if array is None:
-            raise ProgramError(
-                f"arrays of the execute side must hold {memory.symbol!r}, "
-                f"not only {', '.join(arrays) or 'nothing'}"
-            )
-        if array.dtype != dtype or array.ndim != memory.rank or not array.flags.c_contiguous:
-            raise ProgramError(
-                f"array {memory.symbol!r} must be C-contiguous, of {dtype} and of rank "
-                f"{memory.rank}, not of {array.dtype} and shape {array.shape}"
-            )
-        if memory.is_written and not array.flags.writeable:
-            raise ProgramError(f"array {memory.symbol!r} must be writeable, and isn't")
-    for statement in code.entry:
-        if isinstance(statement, Scalar) and statement.symbol not in scalars:
-            raise ProgramError(
-                f"scalars of the execute side must hold {statement.symbol!r}, "
-                f"not only {', '.join(scalars) or 'nothing'}"
             )
