@@ -133,15 +133,20 @@ class Run:
     outputs: tuple[NDArray[Any], ...]
     ends: NDArray[np.uint64]
 
-    def utilisation(self, pooled: int) -> float:
+    def utilisation(self, pooled: int, *, together: int = 1) -> float:
         """Return the useful bytes of rows over cycles x bus bytes in the steady state.
 
         Parameters
         ----------
         pooled : int
             Rows of each result.
+        together : int
+            Results that leave at once, as those do that share a burst of writes: the steady state
+            begins and ends with the last of so many.
         """
-        first, last = (int(share * (len(self.ends) - 1)) for share in STEADY)
+        first, last = (
+            (int(share * len(self.ends)) // together + 1) * together - 1 for share in STEADY
+        )
         cycles = int(self.ends[last]) - int(self.ends[first])
         row_bytes = (self.report.useful_bytes or 0) / (self.report.rows or 1)
         return (last - first) * pooled * row_bytes / (cycles * self.report.bus_bytes)
@@ -223,12 +228,28 @@ class Pair:
         The twin.
     sinks : sequence of str
         What drains the twin's queues, one after the other.
+    results : "stream" or "memory"
+        Where the reduce unit's results go.
+    reduce_dot : int
+        Whether it sums across rows.
     options
         As `Unit` takes them.
     """
 
-    def __init__(self, base: AcceleratorConfig, sinks: tuple[str, ...], **options: Any) -> None:
-        reduces = base.with_changes(name=f"{base.name}, reduce", execute="reduce")
+    def __init__(
+        self,
+        base: AcceleratorConfig,
+        sinks: tuple[str, ...],
+        *,
+        results: str = "stream",
+        reduce_dot: int = 0,
+        **options: Any,
+    ) -> None:
+        name = f"{base.name}, reduce" + ("" if results == "stream" else f", results in {results}")
+        name += ", sums across" if reduce_dot else ""
+        reduces = base.with_changes(
+            name=name, execute="reduce", results=results, reduce_dot=reduce_dot
+        )
         self.fabric = Unit(reduces, **options)
         self.host = {sink: Unit(base, sink=sink, **options) for sink in sinks}
 

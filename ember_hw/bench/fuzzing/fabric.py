@@ -36,6 +36,11 @@ from ember_hw.host.reference import bit_equal
 
 #: Each op class fits it; rows of 1,100 floats fit its accumulator. Tests of the fabric share it.
 CONFIG = UNIT.with_changes(name="classes that reduce", data_width_bits=128, execute="reduce")
+#: By where results go.
+CONFIGS = {
+    "stream": CONFIG,
+    "memory": CONFIG.with_changes(name="classes that write", results="memory"),
+}
 _HALVES = ("float16", "bfloat16")
 #: Op classes that the reduce unit runs, and the dtypes of their rows.
 DTYPES = {
@@ -64,6 +69,7 @@ class Pooled:
     seed: int
     calls: int = 1
     data: str = ""
+    results: str = "stream"
 
 
 class Fabric:
@@ -74,13 +80,16 @@ class Fabric:
     ----------
     rtl : bool
         Whether the simulated unit takes part.
+    results : "stream" or "memory"
+        Where the reduce unit's results go.
     """
 
-    def __init__(self, *, rtl: bool) -> None:
+    def __init__(self, *, rtl: bool, results: str = "stream") -> None:
+        self._config = CONFIGS[results]
         self._stack = ExitStack()
         backends: dict[str, tuple[str, dict[str, Any]]] = {"interpreter": ("interpreter", {})}
         self.devices: dict[str, Runs] = {
-            name: self._stack.enter_context(open_device(backend, config=CONFIG, **options))
+            name: self._stack.enter_context(open_device(backend, config=self._config, **options))
             for name, (backend, options) in {**backends, **(RTL if rtl else {})}.items()
         }
 
@@ -97,7 +106,7 @@ class Fabric:
         found = Comparison()
         for opt_level in _OPT_LEVELS:
             program = ember_hw.compile(
-                model, example, config=CONFIG, opt_level=opt_level, execute="fabric"
+                model, example, config=self._config, opt_level=opt_level, execute="fabric"
             )
             for number, call in enumerate(calls):
                 expected = np.asarray(binding_of(program).reference(program, call))
@@ -111,7 +120,7 @@ class Fabric:
         return found
 
 
-def parts(seed: int, calls: int, *, real: bool) -> Iterator[Pooled]:
+def parts(seed: int, calls: int, *, real: bool, results: str = "stream") -> Iterator[Pooled]:
     """Yield what there is to compare: models on real data, then random calls.
 
     Parameters
@@ -122,17 +131,19 @@ def parts(seed: int, calls: int, *, real: bool) -> Iterator[Pooled]:
         Random calls of each class and dtype.
     real : bool
         Whether real data sets take part.
+    results : "stream" or "memory"
+        Where the reduce unit's results go.
     """
     if real:
         for data, models in REAL_DATA.items():
             for model in models:
                 for dtype in DTYPES.get(MODELS[model].kind, ()):
-                    yield Pooled(model, dtype, _REAL_COLUMNS, seed, data=data)
+                    yield Pooled(model, dtype, _REAL_COLUMNS, seed, data=data, results=results)
     for kind, dtypes in DTYPES.items():
         for place, dtype in enumerate(dtypes):
             for number, draw in enumerate(draws(kind, calls, seed + place)):
                 columns = _COLUMNS[number % len(_COLUMNS)]
-                yield Pooled(draw.model, dtype, columns, draw.seed, draw.calls)
+                yield Pooled(draw.model, dtype, columns, draw.seed, draw.calls, results=results)
 
 
 def name_of(part: Pooled) -> str:
@@ -143,7 +154,7 @@ def name_of(part: Pooled) -> str:
 def run_part(part: Pooled, *, rtl: bool) -> ClassAccount:
     """Compare the calls of a part, with the simulated unit or without."""
     account = ClassAccount(name_of(part))
-    with Fabric(rtl=rtl) as fabric:
+    with Fabric(rtl=rtl, results=part.results) as fabric:
         attempted = partial(attempt_real if part.data else attempt, part, fabric)
         account.count(part, part.calls, attempted)
     return account

@@ -10,7 +10,8 @@ And random loop nests, for ten minutes: those that compile write what their sour
 four of five compile, the others are refused with a reason.
 
 And random calls of every op class, and calls on real data sets: wholly at every level of the
-compiler (`classes`), and with the execute side in the fabric in every dtype (`fabric`).
+compiler (`classes`), and with the execute side in the fabric in every dtype: `fabric`, and
+`fabric to memory`, where the unit writes its results.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ember_hw.bench.fuzzing import classes, fabric
@@ -69,7 +71,7 @@ QUICK_NESTS = 60
 _LEAST_COMPILED_SHARE = 0.8
 #: Workloads of the op classes, at every level and in the fabric, and random calls of each (and each
 #: dtype); a quick run simulates no unit.
-CLASSES, FABRIC = "classes", "fabric"
+CLASSES, FABRIC, TO_MEMORY = "classes", "fabric", "fabric to memory"
 CLASS_CALLS = 100
 QUICK_CLASS_CALLS = 2
 
@@ -84,14 +86,19 @@ class Part:
 
 
 def run(job: Job) -> Iterator[Row]:
-    """Run all programs of the targets that are wanted, then nests, then op classes twice."""
+    """Run all programs of the targets that are wanted, then nests, then op classes thrice."""
     chosen = QUICK_DRAWS if job.quick else DRAWS
     chosen = {name: draws for name, draws in chosen.items() if job.wants(name)}
     if chosen:
         yield from _programs(job, chosen)
     if job.wants(NESTS):
         yield from _nests(job)
-    for workload, source in ((CLASSES, classes), (FABRIC, fabric)):
+    to_memory = SimpleNamespace(
+        parts=partial(fabric.parts, results="memory"),
+        name_of=fabric.name_of,
+        run_part=fabric.run_part,
+    )
+    for workload, source in ((CLASSES, classes), (FABRIC, fabric), (TO_MEMORY, to_memory)):
         if job.wants(workload):
             yield from _classes(job, workload, source)
 

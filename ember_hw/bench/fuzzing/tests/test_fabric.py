@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,18 @@ def test_a_call_in_the_fabric_is_exact(on_interpreter, part):
     found = attempt(part, on_interpreter)
     assert found.failures == []
     assert found.answers["interpreter"] == 2 * part.calls
+
+
+@pytest.mark.parametrize("part", DRAWN[::3], ids=str)
+def test_results_in_memory_are_the_same(part):
+    account = run_part(replace(part, results="memory"), rtl=False)
+    assert account.agreeing == part.calls, account.comparison.failures
+
+
+def test_results_go_to_memory_where_asked():
+    assert {part.results for part in parts(0, 1, real=True, results="memory")} == {"memory"}
+    with Fabric(rtl=False, results="memory") as opened:
+        assert opened._config.results == "memory"
 
 
 def test_other_bits_are_a_failure(on_interpreter, monkeypatch):

@@ -22,8 +22,16 @@ POOLED = ("RM", "dlrm", "SpMM", "Movie")
 class APair:
     """Takes 1,000 cycles in the fabric; a row has 64 bytes and leaves every second cycle."""
 
-    def __init__(self, job: Any, base: AcceleratorConfig, sinks: tuple[str, ...]) -> None:
-        self.fabric: Any = type("AUnit", (), {"config": base, "memory": "fake"})
+    def __init__(
+        self,
+        job: Any,
+        base: AcceleratorConfig,
+        sinks: tuple[str, ...],
+        results: str = "stream",
+        reduce_dot: int = 0,
+    ) -> None:
+        config = base.with_changes(execute="reduce", results=results, reduce_dot=reduce_dot)
+        self.fabric: Any = type("AUnit", (), {"config": config, "memory": "fake"})
         self._sinks = sinks
 
     def __enter__(self) -> APair:
@@ -32,7 +40,9 @@ class APair:
     def __exit__(self, *_: object) -> None: ...
 
     def run(self, operation: Operation) -> tuple[Run, dict[str, Run]]:
-        is_pooled = operation.name.startswith(POOLED)
+        is_sum = operation.name.endswith(", sums")
+        is_pooled = operation.name.startswith(POOLED) or is_sum
+        result_bytes = 4 if is_sum else 64
         rows, results = operation.lookups, operation.groups if is_pooled else operation.lookups
         facts = {"cycles": 1000, "row_beats": 4 * rows, "index_beats": 0, "bundles": rows}
         nest = NestReport(
@@ -41,11 +51,11 @@ class APair:
             rows=rows,
             useful_bytes=64 * rows,
             results=results,
-            leaving_bytes=64 * results,
+            leaving_bytes=result_bytes * results,
             execute="fabric" if is_pooled else "host",
             reason="" if is_pooled else "it folds",
         )
-        shared = {"useful_bytes": 64 * rows, "leaving_bytes": 64 * results, "rows": rows}
+        shared = {"useful_bytes": 64 * rows, "leaving_bytes": result_bytes * results, "rows": rows}
         report = a_report(**shared, results=results, cycles=1000, nests=(nest,), bus_bytes=16)
         ends = np.arange(0, 80 * 32, 32).astype(np.uint64)
         fabric = Run(report, (), ends)
@@ -83,13 +93,59 @@ def test_what_the_host_runs_says_why() -> None:
 
 
 @pytest.mark.usefixtures("_pairs")
+def test_of_a_sum_across_rows_a_number_leaves() -> None:
+    rows = list(execute.run(Job(watcher=Silent(), quick=True, only="*, sums")))
+    assert {row.workload for row in rows} == {"KG/UMLS, sums"}
+    bytes_ = rows[-1]
+    assert (bytes_.value, bytes_.reference_name, bytes_.bar) == (400, "a number for each sum", 1.0)
+    assert bytes_.ratio == 1.0
+    names = {row.workload for row in execute.sums(Job(watcher=Silent(), only="MP edges*"))}
+    assert len(names) == 4
+
+
+@pytest.mark.usefixtures("_pairs")
 def test_bags_are_held_against_the_limit_of_the_port() -> None:
-    rows = list(execute.run(Job(watcher=Silent(), only="128-bit*")))
-    assert len(rows) == 3 * 3 * 2
-    row = next(row for row in rows if row.workload == "128-bit/128 B/bag 8")
-    assert (row.metric, row.bar) == ("no lost beat", 0.98)
-    assert row.value == pytest.approx(1.0), "8 rows of 64 bytes in 32 cycles of 16"
-    assert row.reference == pytest.approx(128 / (128 + 4 + 4 / 8))
+    rows = list(execute.run(Job(watcher=Silent(), only="128-bit*bag*")))
+    assert len(rows) == 2 * 3 * 3 * 2
+    for name, results in (("", "stream"), (", to memory", "memory")):
+        row = next(row for row in rows if row.workload == f"128-bit/128 B/bag 8{name}")
+        assert (row.metric, row.bar) == ("no lost beat", 0.98)
+        assert row.value == pytest.approx(1.0), "8 rows of 64 bytes in 32 cycles of 16"
+        assert row.reference == pytest.approx(128 / (128 + 4 + 4 / 8))
+        assert row.params["results_go_to"] == results
+
+
+@pytest.mark.usefixtures("_pairs")
+def test_copies_go_from_memory_to_memory() -> None:
+    rows = list(execute.run(Job(watcher=Silent(), only="128-bit/Embedding*")))
+    assert [row.params["row_bytes"] for row in rows] == [64, 256, 512]
+    for row in rows:
+        assert (row.metric, row.bar, row.params["results_go_to"]) == (
+            *("beats copied", 0.98),
+            "memory",
+        )
+        assert row.reference == pytest.approx(
+            row.params["row_bytes"] / (row.params["row_bytes"] + 4)
+        )
+    (quick,) = execute.run(Job(watcher=Silent(), quick=True, only="128-bit/Embedding*"))
+    assert quick.workload == "128-bit/Embedding, 256 B"
+
+
+def test_the_steady_state_is_cut_between_bursts() -> None:
+    """Two results leave at once: cut between them, one would come for nothing."""
+    report = a_report(useful_bytes=64 * 80, rows=80, bus_bytes=16)
+    ends = (np.arange(80) // 2 * 20 + 100).astype(np.uint64)
+    assert Run(report, (), ends).utilisation(1, together=2) == pytest.approx(64 / (10 * 16))
+    assert Run(report, (), ends + np.uint64(3)).utilisation(1) == pytest.approx(64 / (10 * 16))
+    for results, together in (("stream", 1), ("memory", 2)):
+        pair: Any = APair(None, unit_of(128), (), results)
+        assert execute._together(128, pair) == together
+
+
+def test_an_embedding_compiles_to_a_copy() -> None:
+    operation = execute.embedding("copy", 64, 1)
+    program = operation.compiled(unit_of(128).with_changes(execute="reduce", results="memory"))
+    assert program.placement == ((program.nests[0].name, "fabric", "copy"),)
 
 
 def test_all_operations_of_the_paper_are_there() -> None:

@@ -61,8 +61,8 @@ def some_parts(seed: int, calls: int, *, real: bool) -> Iterator[Draw | Real]:
     yield Draw("spmm", 1, seed + 1, calls - 2)
 
 
-def no_pooled(seed: int, calls: int, *, real: bool) -> Iterator[Pooled]:
-    yield Pooled("spmm", "float32", 3, seed, calls)
+def no_pooled(seed: int, calls: int, *, real: bool, results: str = "stream") -> Iterator[Pooled]:
+    yield Pooled("spmm", "float32", 3, seed, calls, results=results)
 
 
 def no_pooled_part(part: Pooled, *, rtl: bool) -> ClassAccount:
@@ -93,7 +93,7 @@ def campaign(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_program_counts() -> None:
-    *ends, long, drawn, _, _, _, _, _ = fuzz.run(Job(watcher=Silent()))
+    *ends, long, drawn, _, _, _, _, _, _ = fuzz.run(Job(watcher=Silent()))
     assert [row.workload for row in ends] == [*fuzz.DRAWS]
     assert sum(row.reference or 0 for row in ends) == 10_000
     assert all(row.ratio == 1 and not row.is_below_bar for row in ends)
@@ -119,7 +119,7 @@ def test_a_failure_misses_the_bar_and_tells_its_seed() -> None:
 
 
 def test_quick_runs_a_part() -> None:
-    *ends, _, _, nests, _, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
+    *ends, _, _, nests, _, _, _, _ = fuzz.run(Job(watcher=Silent(), quick=True))
     programs = {name: draws * fuzz.TARGETS[name][1] for name, draws in fuzz.QUICK_DRAWS.items()}
     assert {row.workload: row.value for row in ends} == programs
     assert max(fuzz.TARGETS[row.workload][1] for row in ends) > 1
@@ -161,10 +161,12 @@ def test_quick_classes_need_neither_a_unit_nor_data() -> None:
 
 
 def test_calls_in_the_fabric_have_a_row_of_each_dtype() -> None:
-    (row,) = fuzz.run(Job(watcher=Silent(), only=fuzz.FABRIC))
-    assert row.metric == "calls of spmm, float32 with the same bits everywhere"
-    assert (row.value, row.reference) == (fuzz.CLASS_CALLS - 1, fuzz.CLASS_CALLS)
-    assert row.is_below_bar
+    for workload in (fuzz.FABRIC, fuzz.TO_MEMORY):
+        (row,) = fuzz.run(Job(watcher=Silent(), only=workload))
+        assert row.workload == workload
+        assert row.metric == "calls of spmm, float32 with the same bits everywhere"
+        assert (row.value, row.reference) == (fuzz.CLASS_CALLS - 1, fuzz.CLASS_CALLS)
+        assert row.is_below_bar
 
 
 def test_nothing_is_wanted() -> None:
