@@ -87,7 +87,7 @@ Plan read_plan(const char* name) {
         } else if (directive == "map") {
             words >> first >> path;
             plan.files.push_back(read_file(path));
-            plan.memory.map(first, plan.files.back().data(), plan.files.back().size());
+            plan.memory.map(first, plan.files.back().data(), plan.files.back().size(), false);
         } else if (directive == "output") {
             words >> first >> second >> plan.output.file;
             plan.output.base = first;
