@@ -62,9 +62,13 @@ class Point:
     is_step: bool = False
 
 
+#: What a name says of a parameter in place of its value.
+_KINDS = {"reduce_dot": "sums across"}
+
+
 def reducing(config: AcceleratorConfig, **changes: int | str) -> AcceleratorConfig:
     """Return a unit with a reduce unit, and what is different in that."""
-    kinds = [str(value) for value in changes.values()]
+    kinds = [_KINDS.get(key, str(value)) for key, value in changes.items()]
     name = ", ".join([config.name, "reduce", *kinds])
     return config.with_changes(name=name, execute="reduce", **changes)
 
@@ -74,6 +78,7 @@ POINTS = (
     Point(reducing(unit(128, 64)), is_routed=True),
     Point(reducing(unit(128, 64), results="memory")),
     Point(reducing(unit(128, 64), int8_lanes=4)),
+    Point(reducing(unit(128, 64), reduce_dot=1)),
     Point(unit(128, 64, 3), is_step=True),
     Point(unit(128, 64, 4), is_step=True),
     Point(unit(512, 128), most_lut4=11_000, is_routed=True),
@@ -117,7 +122,9 @@ def run(job: Job) -> Iterator[Row]:
 
 def _without_name(config: AcceleratorConfig) -> AcceleratorConfig:
     """Return the same unit without a name and without a reduce unit."""
-    return config.with_changes(name="", execute="queues", results="stream", int8_lanes=0)
+    return config.with_changes(
+        name="", execute="queues", results="stream", int8_lanes=0, reduce_dot=0
+    )
 
 
 def _facts(config: AcceleratorConfig) -> dict[str, Any]:
@@ -170,7 +177,8 @@ def step_rows(name: str, step: Counter[str], facts: dict[str, Any]) -> Iterator[
 def reduce_row(point: Point, lut4: int, facts: dict[str, Any]) -> Row:
     """Return the LUT4 that a reduce unit takes; the bar is that of one with nothing to choose."""
     most = REDUCE_BARS[point.config.data_width_bits]
-    is_plain = point.config.results == "stream" and not point.config.int8_lanes
+    config = point.config
+    is_plain = config.results == "stream" and not config.int8_lanes and not config.reduce_dot
     return Row(
         workload=point.config.name,
         metric="LUT4 of the reduce unit",

@@ -8,6 +8,7 @@ and C of 0.57, 0.19 and 0.19, where many nodes have no edge).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,20 @@ def message_passing(name: str, *, seed: int, nodes: int, dim: int) -> Case:
         values={"N": count},
         sizes=Sizes(lookups=len(graph.columns), groups=count, dim=dim),
         params=_params(graph, dim),
+    )
+
+
+def edge_products(name: str, *, seed: int, nodes: int, dim: int) -> Case:
+    """Return the product of the rows at both ends of each edge; parameters as of `spmm`."""
+    case = message_passing(name, seed=seed, nodes=nodes, dim=dim)
+    edges = case.sizes.lookups
+    return replace(
+        case,
+        name=f"MP edges/{name}",
+        kernel="edges",
+        outputs={"out": (edges,)},
+        sizes=replace(case.sizes, groups=edges),
+        task=None,
     )
 
 

@@ -58,7 +58,7 @@ def test_each_reduce_unit_stands_behind_the_unit_without_it() -> None:
         if point.config.execute == "queues":
             without.add(point.config.hash())
         else:
-            changes = {"execute": "queues", "results": "stream", "int8_lanes": 0}
+            changes = {"execute": "queues", "results": "stream", "int8_lanes": 0, "reduce_dot": 0}
             assert point.config.with_changes(**changes).hash() in without
 
 
@@ -71,3 +71,6 @@ def test_reduce_unit_has_a_bar_unless_it_has_more_than_it_must() -> None:
     assert (row.value, row.reference, row.is_below_bar) == (5_001, 5_000, True)
     assert reduce_row(plain, 5_000, FACTS).is_below_bar is False
     assert reduce_row(more, 9_000, FACTS).bar is None
+    sums = Point(reducing(unit(128, 64), reduce_dot=1))
+    assert sums.config.name == f"{unit(128, 64).name}, reduce, sums across"
+    assert reduce_row(sums, 9_000, FACTS).bar is None
