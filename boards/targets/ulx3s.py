@@ -130,6 +130,7 @@ TARGET = BoardTarget(
     clock_mhz=_CLOCK_MHZ,
     memories=_MEMORIES,
     # Two loops, as a bag of lookups has: place and route take time that grows faster than the unit.
+    # Queues shorter than these would be LUT memory, which is harder to place than block RAM.
     config=AcceleratorConfig(
         name="ulx3s",
         data_width_bits=128,
@@ -140,11 +141,6 @@ TARGET = BoardTarget(
         outstanding_reads=16,
         max_burst_beats=16,
         reorder_buffer_beats=128,
-        token_entries=64,
-        lines_per_stream=8,
-        bundle_entries=64,
-        descriptor_entries=8,
-        request_entries=4,
         execute="reduce",
     ),
     platform=_platform,
