@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import ClockDomain, Const, Instance, Module, Signal
+from amaranth.hdl import Cat, ClockDomain, Const, Instance, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -104,7 +104,7 @@ class DdrCore(wiring.Component):
             pins[f"i_user_port_{number}_rdata_ready"] = Const(1)
         if self.order.cpu is None:
             pins |= {
-                "i_wb_ctrl_adr": bus.adr,
+                "i_wb_ctrl_adr": Cat(bus.adr, Const(0, 30 - len(bus.adr))),
                 "i_wb_ctrl_dat_w": bus.dat_w,
                 "o_wb_ctrl_dat_r": bus.dat_r,
                 "i_wb_ctrl_sel": Const(0b1111),

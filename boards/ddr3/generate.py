@@ -99,8 +99,9 @@ def generate(order: Order, *, needed_for: str) -> dict[str, str]:
         wanted, made = Path(folder) / "order.json", Path(folder) / "made"
         made.mkdir()
         wanted.write_text(json.dumps(asdict(order)))
-        # Names and order of what Migen writes depend on hashes of text.
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        # Names and order of what Migen writes depend on hashes of text; an init CPU's program tells
+        # when it was compiled.
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "0"}
         command = [sys.executable, "-m", _SCRIPT, str(wanted), str(made)]
         done = subprocess.run(
             command, env=environment, cwd=folder, capture_output=True, text=True, check=False

@@ -90,6 +90,7 @@ def write_core(order: dict[str, Any], folder: Path) -> None:
     """Write the whole core: PLL, PHY, controller, registers, and an init CPU if one is wanted."""
     from litedram import gen  # pyright: ignore[reportMissingImports]  # the extra `ddr3`
     from litedram.phy import ECP5DDRPHY  # pyright: ignore[reportMissingImports]
+    from litex.build import tools  # pyright: ignore[reportMissingImports]
     from litex.build.lattice import LatticePlatform  # pyright: ignore[reportMissingImports]
     from litex.soc.integration.builder import Builder  # pyright: ignore[reportMissingImports]
 
@@ -114,6 +115,8 @@ def write_core(order: dict[str, Any], folder: Path) -> None:
     sizes: dict[str, int] = {}
     if cpu is not None:
         _check_cpu(cpu)
+        # Its program would tell the commit of whatever repository Python's packages lie in.
+        tools.get_litex_git_revision = lambda: "unknown"
         config |= {"cpu_variant": "minimal", "uart": "fifo"}
         sizes["integrated_rom_size"] = 0xC000
     platform = LatticePlatform(order["device"], io=[], toolchain="trellis")
