@@ -14,6 +14,7 @@ import ember_hw
 from ember_hw import nn
 from ember_hw.config import AcceleratorConfig
 from ember_hw.errors import UnsupportedError
+from ember_hw.host.launch_plan import LaunchPlan
 from ember_hw.host.program_cache import programs_built
 
 INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 4])
@@ -156,6 +157,34 @@ def test_second_call_of_a_shape_class_builds_nothing(device, monkeypatch):
     bag(INDICES, OFFSETS)
     bag(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64))
     assert programs_built() == before
+
+
+@pytest.mark.parametrize("kind", ["bag", "rows", "collection"])
+def test_second_call_of_one_size_plans_nothing(device, monkeypatch, kind):
+    tables = [
+        nn.TableConfig(name=n, num_embeddings=10, embedding_dim=4, feature_names=[n]) for n in "ab"
+    ]
+    module, inputs = {
+        "bag": (nn.EmbeddingBag(10, 4, mode="sum"), [MATRIX, MATRIX.flip(0)]),
+        "rows": (nn.Embedding(10, 4), [MATRIX, MATRIX.flip(0)]),
+        "collection": (
+            nn.EmbeddingBagCollection(tables),
+            [{"a": MATRIX, "b": MATRIX.flip(0)}, {"a": MATRIX.flip(0), "b": MATRIX}],
+        ),
+    }[kind]
+    module(inputs[0])
+    expected = module(inputs[1])
+    monkeypatch.setattr(LaunchPlan, "__init__", None)
+    for given in (inputs[0], inputs[1]):
+        found = module(given)
+    if kind == "collection":
+        found, expected = found.values(), expected.values()
+    assert torch.equal(found, expected)
+    with torch.no_grad():
+        for table in module.parameters():
+            table.mul_(2)  # it is read where it lies
+    found = module(inputs[1])
+    assert torch.equal(found.values() if kind == "collection" else found, 2 * expected)
 
 
 def test_tables_of_other_heights_share_a_program(device):
