@@ -20,8 +20,7 @@ from ember_hw.host.launch import Launch, LoadedProgram
 from ember_hw.host.likely_rows import Uploads, changed_rows
 from ember_hw.host.profile import LaunchSample
 from ember_hw.host.report import Report, config_facts
-from ember_hw.isa import Source
-from ember_hw.isa.reduce import result_bytes
+from ember_hw.host.result_region import result_length
 
 EngineName: TypeAlias = Literal["auto", "c", "numpy"]
 
@@ -304,7 +303,6 @@ def _execute_side(
     host = launch.host
     if host is None or nest.fabric is None:
         return ExecuteSide(nest, arrays, scalars, engine, microcode=launch.microcode)
-    is_told = launch.microcode.get("reduce", "length_source") == Source.SLOT
     return ResultSide(
         nest.fabric.host,
         arrays,
@@ -312,7 +310,7 @@ def _execute_side(
         engine,
         microcode=host.microcode,
         results=nest.fabric.results,
-        length_bytes=None if is_told else result_bytes(launch.microcode.records["reduce"]),
+        length_bytes=result_length(launch.microcode),
         regions=host.memory,
         arguments=host.arguments,
     )
