@@ -17,8 +17,9 @@ from ember_hw.rtl import axi
 #: Clock domain of controller and chip.
 DOMAIN = "sdram"
 
-#: Entries of the queues between the domains.
-_CROSSING_ENTRIES = 16
+#: Entries of the queues between the domains. A beat takes eight clocks of the chip, in which both
+#: domains see each other's pointers; longer pointers would be what limits the clock.
+_CROSSING_ENTRIES = 4
 
 
 class SdramMemory(wiring.Component):
