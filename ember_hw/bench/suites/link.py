@@ -1,11 +1,8 @@
-"""The host link: requests over a channel with faults, a link that is pulled, lookups on a board.
+"""The host link: requests over a channel with faults, and a link that is pulled.
 
 The gateware runs in Verilator, byte by byte with random stalls; the host is the driver of every
 board. Each answer is compared with what it must be: a register that adds what is written shows a
 request that was executed twice or never, and rows that count show bytes lost or doubled.
-
-The lookups are those of the first MovieLens users on the simulated board, through its UART behind a
-pseudo-terminal; their pooled rows must be those of the backend `interpreter`, bit for bit.
 """
 
 from __future__ import annotations
@@ -13,22 +10,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
-import numpy as np
-
-import ember_hw
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.boards.host.client import LinkClient
-from ember_hw.boards.simulated.board import BAUD, BOARD, CLOCK_HZ, CONFIG
 from ember_hw.boards.simulated.channel import FaultyChannel, SimulatedChannel
 from ember_hw.boards.simulated.exercise import PROBE, ProbeExerciser
 from ember_hw.boards.simulated.model import BoardModel
-from ember_hw.demo import movielens
 from ember_hw.errors import LinkError
-from ember_hw.host.backends.board import Backend
-from ember_hw.host.device import Device
 
 FRAMES = 10_000
 QUICK_FRAMES = 1_000
@@ -43,10 +32,6 @@ WORKLOADS = {
     "1 % of frames": (CHANCE, True, 512),
 }
 PULLED = "pulled mid-run"
-#: Workload: memory of the simulated board.
-MOVIELENS = {"MovieLens, block RAM": "block RAM", "MovieLens, SDRAM": "SDRAM"}
-USERS = 16
-EMBEDDING_DIM, QUICK_EMBEDDING_DIM = 64, 8
 #: The slowest answer, a check of 512 bytes with four frames on the way, takes a tenth of it.
 TIMEOUT_SECONDS = 4e-4
 #: A channel on which half of all frames are bad may well be silent for ten of them.
@@ -58,9 +43,6 @@ def run(job: Job) -> Iterator[Row]:
     wanted = [name for name in (*WORKLOADS, PULLED) if job.wants(name)]
     if wanted:
         yield from _on_the_probe(job, wanted)
-    for name, memory in MOVIELENS.items():
-        if job.wants(name) and not (job.quick and memory == "SDRAM"):
-            yield from _movielens(job, name, memory)
 
 
 def _on_the_probe(job: Job, wanted: list[str]) -> Iterator[Row]:
@@ -146,74 +128,4 @@ def _pulled(model: BoardModel, job: Job) -> Iterator[Row]:
         reference_name="pulls",
         reference=pulls,
         bar=1.0,
-    )
-
-
-def _movielens(job: Job, name: str, memory: str) -> Iterator[Row]:
-    """Run the first users' lookups over a board's link and in the interpreter."""
-    job.watcher(f"link: {name}: reading MovieLens-100K, compiling the program")
-    import torch
-
-    columns = QUICK_EMBEDDING_DIM if job.quick else EMBEDDING_DIM
-    bags = movielens.load()
-    offsets = bags.offsets[:USERS]
-    indices = bags.indices[: bags.offsets[USERS]]
-    rng = np.random.default_rng(job.seed)
-    table = rng.standard_normal((movielens.NUM_EMBEDDINGS, columns), dtype=np.float32)
-    bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
-    program = ember_hw.compile(bag, (indices, offsets), config=CONFIG)
-    with ember_hw.open_device("interpreter", config=CONFIG) as device:
-        wanted = np.asarray(device.run(program, (indices, offsets)))
-
-    job.watcher(f"link: {name}: opening the simulated board")
-    backend = Backend(None, board=BOARD, memory=memory, progress=job.watcher.detail)
-    with Device(f"board:{BOARD}", backend) as device:
-        job.watcher(f"link: {name}: {indices.size:,} lookups of {4 * columns} B")
-        assert backend.terminal is not None
-        began, began_cycles = time.perf_counter(), backend.terminal.cycles
-        before = replace(backend.board.client.counts)
-        found = np.asarray(device.run(program, (indices, offsets), progress=job.watcher.reached))
-        seconds = time.perf_counter() - began
-        cycles = backend.terminal.cycles - began_cycles
-        after = backend.board.client.counts
-        unit_cycles = device.report.cycles
-        violations = backend.terminal.memory_violations
-    sent = after.sent_bytes - before.sent_bytes
-    received = after.received_bytes - before.received_bytes
-    params = {
-        "users": USERS,
-        "lookups": int(indices.size),
-        "row_bytes": 4 * columns,
-        "table_bytes": table.nbytes,
-        "sent_bytes": sent,
-        "received_bytes": received,
-        "unit_cycles": unit_cycles,
-        "memory_violations": violations,
-        "clock_hz": CLOCK_HZ,
-        "baud": BAUD,
-        "seconds": seconds,
-    }
-    yield Row(
-        workload=name,
-        metric="pooled rows equal to the interpreter's",
-        value=int((found == wanted).all(axis=1).sum()),
-        unit="1",
-        params=params,
-        reference_name="users",
-        reference=USERS,
-        bar=1.0,
-    )
-    yield Row(
-        workload=name,
-        metric="bytes on the link",
-        value=sent + received,
-        unit="B",
-        params=params,
-    )
-    yield Row(
-        workload=name,
-        metric="time on the board, upload included",
-        value=cycles / CLOCK_HZ,
-        unit="s",
-        params=params,
     )
