@@ -29,8 +29,11 @@ from ember_hw.host.reference import bit_equal
 from ember_hw.host.result_region import room_bytes
 from ember_hw.host.tests.test_fabric import TWO_NESTS, two_nests
 from ember_hw.registers import NO_UNIT, WATCHDOG, FaultCode, describe_fault
+from ember_hw.sim.dram import DRAM_PRESETS
+from ember_hw.sim.memory_library import COMMANDS
 from ember_hw.sim.model import VerilatorModel
 from ember_hw.sim.options import IdealMemory, TestMemory
+from ember_hw.sim.timing_check import check_commands
 
 pytestmark = [pytest.mark.verilator, pytest.mark.timeout(900)]  # the first one builds the model
 
@@ -64,8 +67,8 @@ def device(shared: Device) -> Device:
     return shared
 
 
-def expected(kernel: Kernel, columns: int) -> np.ndarray:
-    arguments = kernel.arguments(columns, columns)
+def expected(kernel: Kernel, columns: int, seed: int | None = None) -> np.ndarray:
+    arguments = kernel.arguments(columns, columns if seed is None else seed)
     interpret(parse_module(kernel.text), "kernel", list(arguments.values()))
     return arguments["out"]
 
@@ -134,6 +137,22 @@ def test_the_answer_does_not_depend_on_the_memory(memory: Any) -> None:
         assert bit_equal(found, expected(SUM, 64))
         assert device.report.profile is not None
         assert device.report.profile.drain_cycles > 0
+
+
+def test_reads_and_writes_share_a_dram_and_break_no_limit(device: Device) -> None:
+    dram = DRAM_PRESETS["ddr4-2400"]
+    model = model_of(device)
+    model._record_commands = True
+    model.set_memory(dram)
+    program = compile_function(SUM.text, config=CONFIG, execute="host")  # each row leaves
+    assert bit_equal(device.run(program, SUM.arguments(1023, 1)), expected(SUM, 1023, seed=1))
+    commands = model.dram_commands()
+    assert check_commands(dram, commands) == []
+    assert device.report.written_bytes == 8 * 4092
+    kinds = np.bincount(commands["kind"], minlength=len(COMMANDS))
+    assert kinds[COMMANDS.index("WRITE")] == 8 * 4096 // dram.access_bytes
+    assert kinds[COMMANDS.index("READ")] >= 8 * 4096 // dram.access_bytes
+    model.set_memory(IdealMemory())
 
 
 def test_rows_pass_to_the_host_through_memory(device: Device) -> None:
