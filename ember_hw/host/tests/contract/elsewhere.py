@@ -58,7 +58,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
         "test_no_bag_at_all_gives_no_rows",
     ),
     "max_norm in a graph": (
-        "host/tests/test_torch_backend.py",
+        "host/tests/test_torch_explain.py",
         "test_explanation_lists_what_would_run_and_what_not",
     ),
     "gradients of sparse and scale_grad_by_freq": (
