@@ -110,7 +110,8 @@ def compile(
         if imported.spec.kind != "tables":
             raise
         raise AssemblyError(
-            f"{error}; AcceleratorConfig.preset('tables') is made for many bags in one program"
+            f"{error}; the preset 'tables' is made for many bags in one program "
+            "(AcceleratorConfig.preset('tables'), --config tables)"
         ) from error
 
 

@@ -34,11 +34,13 @@ def test_newcomer_s_path_ends_with_a_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    model, request, session = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    model, request, session, whole = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     Path("model.py").write_text(model)
     names: dict[str, object] = {}
     exec(compile(request, str(PAGE), "exec"), names)
-    commands = re.findall(r"^    (ember-hw (?:compile|run) .*)$", text, re.MULTILINE)
+    *commands, report = re.findall(
+        r"^    (ember-hw (?:compile|run|report) .*)$", text, re.MULTILINE
+    )
     assert len(commands) == 4
     for line in commands:
         quick = line.replace("verilator", "interpreter")
@@ -47,6 +49,13 @@ def test_newcomer_s_path_ends_with_a_report(
     assert Path("run.html").read_text().startswith("<!DOCTYPE html>")
     exec(compile(session.replace("verilator", "interpreter"), str(PAGE), "exec"), names)
     assert "lookups                 3,000\n" in capsys.readouterr().out
+    exec(compile(whole.replace("verilator", "interpreter"), str(PAGE), "exec"), names)
+    shown = capsys.readouterr().out
+    assert shown.startswith("True\ngraphs: 1\non the device: embedding_bag, node")
+    assert "left to torch" not in shown
+    Path("run.html").unlink()
+    assert command(report, monkeypatch) == 0
+    assert "eb_mean" in Path("run.html").read_text()
 
 
 def test_options_that_the_page_names_exist(

@@ -40,6 +40,8 @@ _SELECT: Any = torch.ops.aten.select.int
 _SIZE_OPS: tuple[Any, ...] = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)
 #: Kinds whose tables must be the model's own: lookups in these are of rows that stay.
 _OWN_TABLES = ("embedding_bag", "embedding", "scores", "tables")
+#: What takes a model with more in it.
+_WHOLE = "or the whole model with torch.compile(model, backend='ember_hw')"
 
 Node = torch.fx.Node
 
@@ -98,14 +100,15 @@ def _only_operation(program: ExportedProgram) -> Operation | BagGroup:
         _refuse_op(calls[0])
     first, *others = group_bags(findings.operations, _results(program))
     if others:
-        reason = difference(first, others[0])
-        if reason is not None:
-            refuse(others[0].node, f"{reason}; compile each by itself")
-        refuse(
-            others[0].node,
-            f"{describe(others[0].node)} must be the only embedding operation of the model, not a "
-            f"second one after node {first.node.name!r}; compile each by itself",
-        )
+        inputs = program.graph_signature.input_specs
+        names = {spec.arg.name: spec.target for spec in inputs if spec.target}
+        reason = difference(first, others[0], names)
+        if reason is None:
+            reason = (
+                f"{describe(others[0].node)} must be the only embedding operation of the model, "
+                f"not a second one after node {first.node.name!r}"
+            )
+        refuse(others[0].node, f"{reason}; compile each by itself, {_WHOLE}")
     inside = first.nodes()
     sources = set(first.inputs.values())
     for node in calls:
@@ -133,7 +136,7 @@ def _refuse_op(node: Node) -> None:
     refuse(
         node,
         f"{describe(node)} must be part of an embedding operation, not another operation; "
-        f"compile the embedding operation by itself and leave the rest to torch",
+        f"compile the embedding operation by itself, {_WHOLE}",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -164,19 +164,24 @@ def _kind(bag: Operation) -> _BagKind:
     )
 
 
-def difference(first: Operation | BagGroup, other: Operation | BagGroup) -> str | None:
+def difference(
+    first: Operation | BagGroup, other: Operation | BagGroup, names: Mapping[str, str]
+) -> str | None:
     """Say why two bags can't be in one program; None where their kinds don't tell.
 
     Parameters
     ----------
     first, other : Operation or BagGroup
         Of `group_bags`.
+    names : mapping of str to str
+        What the model calls tables, by the names of their nodes.
     """
     bag, its = (o.members[0] if isinstance(o, BagGroup) else o for o in (first, other))
     if bag.kind != "embedding_bag" or its.kind != "embedding_bag":
         return None
     wanted, found = _kind(bag), _kind(its)
-    names = [o.inputs["weight"].name for o in (bag, its)]
+    nodes = [o.inputs["weight"].name for o in (bag, its)]
+    tables = [names.get(name, name) for name in nodes]
     titles = {
         "mode": "mode",
         "index_dtype": "dtype of indices",
@@ -187,8 +192,8 @@ def difference(first: Operation | BagGroup, other: Operation | BagGroup) -> str 
     for field, title in titles.items():
         if getattr(wanted, field) != getattr(found, field):
             return (
-                f"{title} of the bag in table {names[1]!r} must be {getattr(wanted, field)}, as of "
-                f"that in table {names[0]!r}, to run in the same program, not "
+                f"{title} of the bag in table {tables[1]!r} must be {getattr(wanted, field)}, as "
+                f"of that in table {tables[0]!r}, to run in the same program, not "
                 f"{getattr(found, field)}, in {describe(other.node)}"
             )
     return None

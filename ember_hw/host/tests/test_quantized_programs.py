@@ -215,10 +215,12 @@ def test_bags_of_several_float_dtypes_are_refused_by_the_table() -> None:
     with pytest.raises(UnsupportedError) as error:
         compile(model, TWO_INPUTS, config=CONFIG)
     assert str(error.value).startswith(
-        "dtype of table of the bag in table 'p_b_weight' must be float32, as of that in table "
-        "'p_a_weight', to run in the same program, not float16, in node "
+        "dtype of table of the bag in table 'b.weight' must be float32, as of that in table "
+        "'a.weight', to run in the same program, not float16, in node "
     )
-    assert str(error.value).endswith("; compile each by itself")
+    assert str(error.value).endswith(
+        "; compile each by itself, or the whole model with torch.compile(model, backend='ember_hw')"
+    )
 
 
 @pytest.mark.parametrize("output", [None, *FLOAT_NAMES])

@@ -16,7 +16,7 @@ ENDS = torch.tensor([0, 3, 4])
 BAG = "aten.embedding_bag.padding_idx"
 OP_RULE = (
     "must be part of an embedding operation, not another operation; compile the embedding "
-    "operation by itself and leave the rest to torch"
+    "operation by itself, or the whole model with torch.compile(model, backend='ember_hw')"
 )
 
 

@@ -340,8 +340,8 @@ def test_config_that_is_too_small_is_refused_with_the_preset_that_fits():
         ember_hw.compile(Towers(), TOWERS)
     assert str(raised.value) == (
         "au: 'au.mem s2 on t0': needs a relay below t0, so 4 units in all, config 'default' has 3 "
-        "(limit traversal_units; a config with 4 would do); AcceleratorConfig.preset('tables') is "
-        "made for many bags in one program"
+        "(limit traversal_units; a config with 4 would do); the preset 'tables' is made for many "
+        "bags in one program (AcceleratorConfig.preset('tables'), --config tables)"
     )
 
 
