@@ -42,7 +42,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "port_interleave_bytes": (LINE_BYTES, 1 << 40),
     "index_port_bits": (0, 512),
     "input_queue": (0, 1),
-    "int8_lanes": (0, 4),
+    "int8_rows": (0, 1),
     "reduce_dot": (0, 1),
 }
 
@@ -112,9 +112,12 @@ class AcceleratorConfig:
     execute : str
         ``queues``: bundles and rows leave; ``reduce``: the reduce unit takes them, and the rows
         that it makes of them leave.
-    int8_lanes : int
-        Codes of int8 rows that the reduce unit takes a cycle: 1, 2 or 4, on buses of 128 bits and
-        more; 0: it takes no such rows.
+    reduce_lanes : int
+        Numbers that the reduce unit computes a cycle: as many as a beat holds of fp32, or twice
+        that for a beat of bf16 or fp16 rows a cycle, or with `int8_rows` four times that for a beat
+        of codes; 0: as many as a beat holds of fp32.
+    int8_rows : int
+        1: the reduce unit takes rows of int8 codes with a scale and a bias; 0: it doesn't.
     reduce_dot : int
         1 if the reduce unit can sum across rows, a number a cycle, see `isa.dot`; 0 if not.
     results : str
@@ -154,7 +157,8 @@ class AcceleratorConfig:
     memory_protocol: str = "axi4"
     input_queue: int = 0
     execute: str = "queues"
-    int8_lanes: int = 0
+    reduce_lanes: int = 0
+    int8_rows: int = 0
     reduce_dot: int = 0
     results: str = "stream"
 
@@ -196,23 +200,7 @@ class AcceleratorConfig:
             )
         if self.execute not in EXECUTES:
             raise ValueError(f"execute must be one of {', '.join(EXECUTES)}, not {self.execute!r}")
-        if self.int8_lanes not in (0, 1, 2, 4):
-            raise ValueError(f"int8_lanes must be one of 0, 1, 2, 4, not {self.int8_lanes!r}")
-        if self.int8_lanes and self.data_width_bits < 128:
-            raise ValueError(
-                "int8_lanes must be 0 on a 64-bit bus (scale, bias and a code lie in one beat), "
-                f"not {self.int8_lanes!r}"
-            )
-        if self.int8_lanes and self.execute != "reduce":
-            raise ValueError(
-                f"int8_lanes must be 0 without a reduce unit (execute is {self.execute!r}), "
-                f"not {self.int8_lanes!r}"
-            )
-        if self.reduce_dot and self.execute != "reduce":
-            raise ValueError(
-                f"reduce_dot must be 0 without a reduce unit (execute is {self.execute!r}), "
-                f"not {self.reduce_dot!r}"
-            )
+        self._check_lanes()
         if self.results not in RESULTS:
             raise ValueError(f"results must be one of {', '.join(RESULTS)}, not {self.results!r}")
         if self.results != "stream" and self.execute != "reduce":
@@ -237,10 +225,45 @@ class AcceleratorConfig:
                 f"(a burst stays within 4096 bytes), not {self.max_burst_beats!r}"
             )
 
+    def _check_lanes(self) -> None:
+        for parameter in ("reduce_lanes", "int8_rows", "reduce_dot"):
+            if getattr(self, parameter) and self.execute != "reduce":
+                raise ValueError(
+                    f"{parameter} must be 0 without a reduce unit (execute is {self.execute!r}), "
+                    f"not {getattr(self, parameter)!r}"
+                )
+        legal = [0, *(self.beat_numbers * times for times in (1, 2, 4))]
+        if self.reduce_lanes not in legal:
+            raise ValueError(
+                f"reduce_lanes must be one of {', '.join(map(str, legal))} "
+                f"on a {self.data_width_bits}-bit bus, not {self.reduce_lanes!r}"
+            )
+        if self.reduce_lanes == legal[-1] and not self.int8_rows:
+            raise ValueError(
+                f"reduce_lanes must be at most {legal[-2]} on a {self.data_width_bits}-bit bus "
+                f"without int8_rows, not {self.reduce_lanes!r}: only of codes a beat holds more"
+            )
+        if self.reduce_dot and self.lanes != self.beat_numbers:
+            raise ValueError(
+                f"reduce_dot must be 0 with reduce_lanes other than {self.beat_numbers} "
+                f"on a {self.data_width_bits}-bit bus, not {self.reduce_dot!r}: "
+                "sums across rows take a beat at a time"
+            )
+
     @property
     def bus_bytes(self) -> int:
         """Bytes of one beat of the memory port and of the row queue."""
         return self.data_width_bits // 8
+
+    @property
+    def beat_numbers(self) -> int:
+        """Numbers of fp32 in one beat of the row queue."""
+        return self.bus_bytes // 4
+
+    @property
+    def lanes(self) -> int:
+        """Numbers that the reduce unit computes a cycle."""
+        return self.reduce_lanes or self.beat_numbers
 
     @property
     def index_bits(self) -> int:
@@ -281,8 +304,8 @@ class AcceleratorConfig:
         """Return the 32 bits by which hardware, program file and host recognise this config.
 
         The name is left out, and so are `execute` where it is ``queues``, `results` where it is
-        ``stream``, and `int8_lanes` and `reduce_dot` where there are none: programs for such
-        hardware are older than the choice.
+        ``stream``, `reduce_lanes` where they are as many as without it, `int8_rows` and
+        `reduce_dot` where they are 0: programs for such hardware are older than the choice.
         """
         values = asdict(self)
         del values["name"]
@@ -290,10 +313,11 @@ class AcceleratorConfig:
             del values["execute"]
         if self.results == "stream":
             del values["results"]
-        if not self.int8_lanes:
-            del values["int8_lanes"]
-        if not self.reduce_dot:
-            del values["reduce_dot"]
+        if self.lanes == self.beat_numbers:
+            del values["reduce_lanes"]
+        for parameter in ("int8_rows", "reduce_dot"):
+            if not values[parameter]:
+                del values[parameter]
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).digest()
         return int.from_bytes(digest[:4], "big")
 

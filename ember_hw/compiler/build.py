@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -124,16 +125,17 @@ def build(
     function = lowered.function
     au = "".join(f"{program!s}\n" for program in lowered.programs)
     scratch = extract_scratch(function)
+    assembled = [assembly.nest() for assembly in lowered.assemblies]
+    readers = Counter(symbol for nest in assembled for symbol in nest.symbols_read)
+    own_tables = [symbol for symbol in tables if readers[symbol] == 1]
     loops = [op for op in function.body.block.ops if isinstance(op, ComputeLoopOp)]
     return Program(
         name=function.sym_name.data,
         config=config,
         opt_level=opt_level,
         nests=tuple(
-            split_nest(replace(assembly.nest(), code=extract_code(loop)), program, execute)
-            for assembly, program, loop in zip(
-                lowered.assemblies, lowered.programs, loops, strict=True
-            )
+            split_nest(replace(nest, code=extract_code(loop)), program, execute, own_tables)
+            for nest, program, loop in zip(assembled, lowered.programs, loops, strict=True)
         ),
         arguments=(*_arguments(function), *scratch.arguments),
         host_code=scratch.code,

@@ -284,12 +284,15 @@ class FabricPart:
         In the order in which those of one bundle come.
     begins : mapping of str to float
         What each array that is accumulated into must hold before the nest, all over.
+    turned : mapping of str to int
+        Tables whose rows the unit wants turned: so many of their last bytes, scale and bias, first.
     """
 
     operation: str
     host: Nest
     results: tuple[ResultRow, ...]
     begins: Mapping[str, float] = field(default_factory=dict[str, float])
+    turned: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def replay_config(config: AcceleratorConfig) -> AcceleratorConfig:
@@ -300,7 +303,8 @@ def replay_config(config: AcceleratorConfig) -> AcceleratorConfig:
     return config.with_changes(
         name=f"{config.name}, host",
         execute="queues",
-        int8_lanes=0,
+        reduce_lanes=0,
+        int8_rows=0,
         reduce_dot=0,
         results="stream",
         input_queue=0,

@@ -166,6 +166,7 @@ def _fabric_to_json(part: FabricPart) -> dict[str, Any]:
         "host": _nest_to_json(part.host),
         "results": [asdict(result) for result in part.results],
         "begins": {symbol: str(value) for symbol, value in part.begins.items()},
+        "turned": dict(part.turned),
     }
 
 
@@ -182,6 +183,7 @@ def _read_nest(
         host=_nest_from_json(fabric["host"], data, replay_config(config)),
         results=tuple(ResultRow(**result) for result in fabric["results"]),
         begins={symbol: float(value) for symbol, value in fabric["begins"].items()},
+        turned=fabric["turned"],
     )
     return replace(nest, fabric=part)
 

@@ -53,9 +53,15 @@ class LoadedProgram:
             symbol: list(members) for symbol, members in stacks.items()
         }
         read.update(member for members in self.stacks.values() for member in members)
+        turned = {
+            symbol: count
+            for nest in program.nests
+            if nest.fabric is not None
+            for symbol, count in nest.fabric.turned.items()
+        }
         self._given = dict(program.tables)
         self.tables = {
-            symbol: ResidentArray(self.layout, symbol, table)
+            symbol: ResidentArray(self.layout, symbol, table, turned=turned.get(symbol, 0))
             for symbol, table in program.tables.items()
             if symbol in read
         }

@@ -171,18 +171,29 @@ class ResidentArray:
         The host's array. Passed by pointer where it can be; else `refresh` keeps the copy true.
     by_copy : bool
         Copy it in any case, so that another array can take its place.
+    turned : int
+        Elements at the end of each row that come first in the device's memory; it is copied then.
     """
 
     def __init__(
-        self, layout: MemoryLayout, symbol: str, array: NDArray[Any], *, by_copy: bool = False
+        self,
+        layout: MemoryLayout,
+        symbol: str,
+        array: NDArray[Any],
+        *,
+        by_copy: bool = False,
+        turned: int = 0,
     ) -> None:
         self.array = array
-        self.region = layout.place(symbol, array, by_copy=by_copy)
+        self.region = layout.place(symbol, array, by_copy=by_copy or bool(turned))
+        self._turned = turned
         self._copy: NDArray[Any] | None = None
         if not np.may_share_memory(self.region.data, array):
             pitch = self.region.pitch if array.ndim > 1 else array.shape[0]
             elements = self.region.data[: self.region.num_bytes].view(array.dtype)
             self._copy = elements.reshape(*array.shape[:-1], pitch)[..., : array.shape[-1]]
+        if turned:
+            self.refresh()
 
     @property
     def is_copy(self) -> bool:
@@ -193,7 +204,7 @@ class ResidentArray:
         """Hold another array of the same shape and dtype in the place of the one before."""
         assert self._copy is not None, "nothing that is passed by pointer is exchanged"
         self.array = array
-        self._copy[...] = array
+        self.refresh()
 
     def refresh(self, rows: NDArray[Any] | None = None) -> None:
         """Bring what a run will read up to date, in case the array was changed.
@@ -207,10 +218,11 @@ class ResidentArray:
         """
         if self._copy is None:
             return
-        if rows is not None and rows.size < self.array.shape[0]:
-            self._copy[rows] = self.array[rows]
+        where = rows if rows is not None and rows.size < self.array.shape[0] else ...
+        if self._turned:
+            self._copy[where] = np.roll(self.array[where], self._turned, axis=-1)
         else:
-            self._copy[...] = self.array
+            self._copy[where] = self.array[where]
 
 
 def stack_environment(symbol: str, members: Sequence[Region], itemsize: int = 4) -> dict[str, int]:

@@ -3,14 +3,14 @@
 The unit has one accumulator, a row of fp32 numbers. For each bundle it goes through the row entries
 in order, as their rows come. For an entry r of whose events the bundle has one, it takes the row
 and does the entry's `operation`: accumulator (operation) row, where the row is first multiplied by
-scalar number `scalar` of the bundle, a number of `weight_format`, if `scaled` is set. Then, if the bundle has an
-event of `emit_events`, the accumulator leaves as a result, and is empty. So is it when a request
-begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty one leaves as
-zeros. `copy` keeps every bit. Rows are of `format`, results fp32 and `length` bytes; a row with
-another number of columns is a fault. The numbers of bf16 and fp16 rows are widened to fp32, which
-is exact. A row of `int8`, where `config.int8_lanes` allow it, is its scale, its bias, both fp32 or
-both fp16, and one byte for each column, a code from 0 to 255: its numbers are scale * code + bias
-in fp32, each of both operations rounded.
+scalar number `scalar` of the bundle, a number of `weight_format`, if `scaled` is set. Then, if the
+bundle has an event of `emit_events`, the accumulator leaves as a result, and is empty. So is it
+when a request begins. In an empty accumulator `sum` finds +0 and `maximum` finds -inf, and an empty
+one leaves as zeros. `copy` keeps every bit. Rows are of `format`, results fp32 and `length` bytes;
+a row with another number of columns is a fault. The numbers of bf16 and fp16 rows are widened to
+fp32, which is exact. A row of `int8`, where `config.int8_rows` allows it, is its scale, its bias,
+both fp32 or both fp16, and one byte for each column, a code from 0 to 255: its numbers are scale *
+code + bias in fp32, each of both operations rounded.
 
 What it can express, for e from 0 to D - 1, with r a row and w a scalar of the bundle, at any event:
 
@@ -68,12 +68,19 @@ class ReduceOperation(enum.IntEnum, shape=2):
 EMPTY = {ReduceOperation.SUM: 0.0, ReduceOperation.MAXIMUM: float("-inf")}
 
 
+#: Bytes of a number, or a code, in a row.
+STORED_BYTES = {RowFormat.FP32: 4, RowFormat.BF16: 2, RowFormat.FP16: 2, RowFormat.INT8: 1}
+
+
+def factor_bytes(format: RowFormat, half_scale: int = 0) -> int:
+    """Return the bytes of a row that are its scale and bias."""
+    return (4 if half_scale else 8) if format is RowFormat.INT8 else 0
+
+
 def row_bytes(length: int, format: RowFormat, half_scale: int = 0) -> int:
     """Return the bytes of a row whose result has `length` bytes."""
     columns = length // NUMBER_BYTES
-    if format is RowFormat.INT8:
-        return (4 if half_scale else 8) + columns
-    return length if format is RowFormat.FP32 else 2 * columns
+    return factor_bytes(format, half_scale) + STORED_BYTES[format] * columns
 
 
 def result_bytes(header: Mapping[str, int]) -> int:

@@ -62,8 +62,11 @@ def configs(draw: st.DrawFn) -> AcceleratorConfig:
     values["execute"] = draw(st.sampled_from(EXECUTES))
     if values["execute"] == "reduce":
         values["results"] = draw(st.sampled_from(RESULTS))
-        values["int8_lanes"] = draw(st.sampled_from((0, 1, 2, 4) if data_width_bits > 64 else (0,)))
-        values["reduce_dot"] = draw(st.integers(0, 1))
+        values["int8_rows"] = draw(st.integers(0, 1))
+        times = (0, 1, 2, 4) if values["int8_rows"] else (0, 1, 2)
+        values["reduce_lanes"] = data_width_bits // 32 * draw(st.sampled_from(times))
+        if values["reduce_lanes"] in (0, data_width_bits // 32):
+            values["reduce_dot"] = draw(st.integers(0, 1))
     for name in (
         "reorder_buffer_beats",
         "lines_per_stream",
@@ -156,16 +159,27 @@ def test_results_are_those_of_a_reduce_unit() -> None:
     )
 
 
-def test_codes_fill_a_part_of_a_beat() -> None:
-    assert message(execute="reduce", int8_lanes=3) == "int8_lanes must be one of 0, 1, 2, 4, not 3"
-    assert message(execute="reduce", int8_lanes=1, data_width_bits=64) == (
-        "int8_lanes must be 0 on a 64-bit bus (scale, bias and a code lie in one beat), not 1"
+def test_lanes_are_those_of_a_beat_of_some_format() -> None:
+    assert message(execute="reduce", reduce_lanes=3, data_width_bits=128) == (
+        "reduce_lanes must be one of 0, 4, 8, 16 on a 128-bit bus, not 3"
     )
+    assert message(execute="reduce", reduce_lanes=16, data_width_bits=128) == (
+        "reduce_lanes must be at most 8 on a 128-bit bus without int8_rows, not 16: "
+        "only of codes a beat holds more"
+    )
+    assert message(execute="reduce", reduce_lanes=32, reduce_dot=1) == (
+        "reduce_dot must be 0 with reduce_lanes other than 16 on a 512-bit bus, not 1: "
+        "sums across rows take a beat at a time"
+    )
+    config = AcceleratorConfig(execute="reduce", data_width_bits=64)
+    assert (config.beat_numbers, config.lanes) == (2, 2)
+    assert config.with_changes(reduce_lanes=8, int8_rows=1).lanes == 8
 
 
-def test_codes_are_those_of_a_reduce_unit() -> None:
-    assert message(int8_lanes=1) == (
-        "int8_lanes must be 0 without a reduce unit (execute is 'queues'), not 1"
+@pytest.mark.parametrize(("parameter", "value"), [("reduce_lanes", 16), ("int8_rows", 1)])
+def test_lanes_and_codes_are_those_of_a_reduce_unit(parameter: str, value: int) -> None:
+    assert message(**{parameter: value}) == (
+        f"{parameter} must be 0 without a reduce unit (execute is 'queues'), not {value}"
     )
 
 
@@ -253,7 +267,8 @@ CHANGES: dict[str, int | str] = {
     "memory_protocol": "axi3",
     "input_queue": 1,
     "execute": "queues",
-    "int8_lanes": 4,
+    "reduce_lanes": 32,
+    "int8_rows": 1,
     "reduce_dot": 1,
     "results": "memory",
 }
@@ -264,6 +279,11 @@ def test_hash_depends_on_every_parameter() -> None:
     assert {"name", *CHANGES} == {field.name for field in dataclasses.fields(config)}
     hashes = {config.with_changes(**{name: value}).hash() for name, value in CHANGES.items()}
     assert len(hashes - {config.hash()}) == len(CHANGES)
+
+
+def test_hash_leaves_out_lanes_that_are_there_anyway() -> None:
+    config = AcceleratorConfig(data_width_bits=128, execute="reduce")
+    assert config.with_changes(reduce_lanes=4).hash() == config.hash()
 
 
 def test_hash_leaves_out_the_name() -> None:

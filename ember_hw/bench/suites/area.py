@@ -38,6 +38,13 @@ SEEDS = 3
 STEP_BARS = {"LUT4": 3_000, "FF": 4_500}
 #: Most LUT4 that the reduce unit may take, by the bits of the memory port.
 REDUCE_BARS = {128: 5_000, 512: 16_000}
+#: Choices of a reduce unit that has nothing that it need not have.
+PLAIN: dict[str, int | str] = {
+    "results": "stream",
+    "reduce_lanes": 0,
+    "int8_rows": 0,
+    "reduce_dot": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,12 @@ class Point:
 
 
 #: What a name says of a parameter in place of its value.
-_KINDS = {"reduce_dot": "sums across"}
+_KINDS = {"reduce_dot": "sums across", "reduce_lanes": "{} lanes", "int8_rows": "int8 rows"}
 
 
 def reducing(config: AcceleratorConfig, **changes: int | str) -> AcceleratorConfig:
     """Return a unit with a reduce unit, and what is different in that."""
-    kinds = [_KINDS.get(key, str(value)) for key, value in changes.items()]
+    kinds = [_KINDS.get(key, str(value)).format(value) for key, value in changes.items()]
     name = ", ".join([config.name, "reduce", *kinds])
     return config.with_changes(name=name, execute="reduce", **changes)
 
@@ -77,7 +84,9 @@ POINTS = (
     Point(unit(128, 64), most_lut4=7_500, is_routed=True),
     Point(reducing(unit(128, 64)), is_routed=True),
     Point(reducing(unit(128, 64), results="memory")),
-    Point(reducing(unit(128, 64), int8_lanes=4)),
+    Point(reducing(unit(128, 64), reduce_lanes=8)),
+    Point(reducing(unit(128, 64), int8_rows=1)),
+    Point(reducing(unit(128, 64), reduce_lanes=16, int8_rows=1)),
     Point(reducing(unit(128, 64), reduce_dot=1)),
     Point(unit(128, 64, 3), is_step=True),
     Point(unit(128, 64, 4), is_step=True),
@@ -122,9 +131,7 @@ def run(job: Job) -> Iterator[Row]:
 
 def _without_name(config: AcceleratorConfig) -> AcceleratorConfig:
     """Return the same unit without a name and without a reduce unit."""
-    return config.with_changes(
-        name="", execute="queues", results="stream", int8_lanes=0, reduce_dot=0
-    )
+    return config.with_changes(name="", execute="queues", **PLAIN)
 
 
 def _facts(config: AcceleratorConfig) -> dict[str, Any]:
@@ -177,8 +184,7 @@ def step_rows(name: str, step: Counter[str], facts: dict[str, Any]) -> Iterator[
 def reduce_row(point: Point, lut4: int, facts: dict[str, Any]) -> Row:
     """Return the LUT4 that a reduce unit takes; the bar is that of one with nothing to choose."""
     most = REDUCE_BARS[point.config.data_width_bits]
-    config = point.config
-    is_plain = config.results == "stream" and not config.int8_lanes and not config.reduce_dot
+    is_plain = point.config == point.config.with_changes(**PLAIN)
     return Row(
         workload=point.config.name,
         metric="LUT4 of the reduce unit",

@@ -13,6 +13,9 @@ beats that are written there, and so are copies of rows, from memory to memory: 
 
 `.., sums`: scores of triples and products of the rows at both ends of an edge, on a unit that sums
 across rows; the least bytes are those of a number for each.
+
+`small rows` are bf16, fp16 and int8 rows, on units with lanes for whole beats of them; their
+results are held against the interpreter's.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from ember_hw.bench.bags import port_limit
 from ember_hw.bench.pooled import Operation, Pair, Run, bags_of, limit_of, of_case
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
+from ember_hw.bench.small_rows import small_rows
 from ember_hw.bench.workloads import graphs, triples
 from ember_hw.bench.workloads.case import Case
 from ember_hw.bench.workloads.cases import LATENCY_CYCLES, Makers, cases, unit_of
@@ -67,6 +71,7 @@ def run(job: Job) -> Iterator[Row]:
     yield from copies(job)
     yield from operations(job)
     yield from sums(job)
+    yield from small_rows(job)
 
 
 def no_lost_beat(job: Job, results: str) -> Iterator[Row]:

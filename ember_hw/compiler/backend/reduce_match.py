@@ -26,11 +26,13 @@ from ember_hw.compiler.dialects.au_program import AccessProgram
 from ember_hw.compiler.nest import Callback
 from ember_hw.isa import Event, ReduceOperation, RowFormat
 
-__all__ = ["FORMATS", "HostReason", "Pooling", "copies_rows", "match_pooling"]
+__all__ = ["CODED", "FORMATS", "HostReason", "Pooling", "copies_rows", "match_pooling"]
 
 _OPERATIONS = {"addf": ReduceOperation.SUM, "maximumf": ReduceOperation.MAXIMUM}
 #: Formats of rows that the unit takes, by the type of their numbers.
 FORMATS = {"f32": RowFormat.FP32, "f16": RowFormat.FP16, "bf16": RowFormat.BF16}
+#: Rows of codes that a unit with `int8_rows` takes, and whether their scale and bias are fp16.
+CODED = {"q8f32": False, "q8f16": True}
 
 
 class HostReason(Exception):
@@ -111,16 +113,21 @@ def _moves(statement: Statement) -> bool:
 
 
 def match_pooling(
-    code: ExecuteCode, program: AccessProgram, callbacks: tuple[Callback, ...], values: Values
+    code: ExecuteCode,
+    program: AccessProgram,
+    callbacks: tuple[Callback, ...],
+    values: Values,
+    *,
+    takes_codes: bool = False,
 ) -> Pooling:
-    """Return what the reduce unit does of a nest.
+    """Return what the reduce unit does of a nest; `takes_codes`: it has `int8_rows`.
 
     Raises
     ------
     HostReason
         It can't run the nest.
     """
-    callback, case, row = _row_case(code, callbacks)
+    callback, case, row = _row_case(code, callbacks, takes_codes=takes_codes)
     loop = _column_loop(code, case)
     pooling = _combination(code, callback, case, row, loop, values)
     level = _result_level(pooling, callback, program, values)
@@ -129,7 +136,9 @@ def match_pooling(
     return pooling
 
 
-def _row_case(code: ExecuteCode, callbacks: tuple[Callback, ...]) -> tuple[Callback, Case, Pop]:
+def _row_case(
+    code: ExecuteCode, callbacks: tuple[Callback, ...], *, takes_codes: bool
+) -> tuple[Callback, Case, Pop]:
     """Return the one callback that takes rows, its case, and the one row that it takes."""
     found: list[tuple[Callback, Case, Pop]] = []
     for callback in callbacks:
@@ -149,10 +158,10 @@ def _row_case(code: ExecuteCode, callbacks: tuple[Callback, ...]) -> tuple[Callb
         raise HostReason(
             f"case {case.id} takes a row at the {callback.event.name.lower()} of a loop"
         )
-    if row_element(row.type) not in FORMATS:
-        raise HostReason(
-            f"rows are of {row_element(row.type)}, and the unit takes f32, f16 and bf16"
-        )
+    taken = (*FORMATS, *(CODED if takes_codes else ()))
+    if row_element(row.type) not in taken:
+        text = f"{', '.join(taken[:-1])} and {taken[-1]}"
+        raise HostReason(f"rows are of {row_element(row.type)}, and the unit takes {text}")
     return callback, case, row
 
 

@@ -13,7 +13,7 @@ What becomes of a nest where the config has a reduce unit:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -22,6 +22,7 @@ from ember_hw.compiler.backend.dot_match import Dot, folds_rows, match_dot
 from ember_hw.compiler.backend.exports import LimitError
 from ember_hw.compiler.backend.reduce_host import narrowing_host, pooled_host, unpooled_host
 from ember_hw.compiler.backend.reduce_match import (
+    CODED,
     FORMATS,
     HostReason,
     Pooling,
@@ -34,7 +35,13 @@ from ember_hw.compiler.dialects.au_program import AccessProgram, MemoryStream, r
 from ember_hw.compiler.nest import FabricPart, Nest, Patch, ResultRow
 from ember_hw.errors import UnsupportedError
 from ember_hw.isa import Event, ReduceOperation, RowFormat, Source, event_bit
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, EMPTY, NUMBER_BYTES
+from ember_hw.isa.reduce import (
+    ACCUMULATOR_BEATS,
+    EMPTY,
+    NUMBER_BYTES,
+    STORED_BYTES,
+    factor_bytes,
+)
 
 __all__ = ["Execute", "split_nest"]
 
@@ -43,7 +50,9 @@ Execute = Literal["auto", "host", "fabric"]
 _NAMES = {ReduceOperation.SUM: "sum", ReduceOperation.MAXIMUM: "maximum"}
 
 
-def split_nest(nest: Nest, program: ProgramOp, execute: Execute) -> Nest:
+def split_nest(
+    nest: Nest, program: ProgramOp, execute: Execute, own_tables: Collection[str] = ()
+) -> Nest:
     """Return a nest with what the reduce unit does of it, or with the reason why it does nothing.
 
     Parameters
@@ -54,6 +63,9 @@ def split_nest(nest: Nest, program: ProgramOp, execute: Execute) -> Nest:
         The access program that it was assembled from.
     execute : "auto", "host" or "fabric"
         As `ember_hw.compile`.
+    own_tables : collection of str, optional
+        Tables of the program that no other nest reads: only their rows may lie as the unit wants
+        rows of codes.
 
     Raises
     ------
@@ -67,7 +79,7 @@ def split_nest(nest: Nest, program: ProgramOp, execute: Execute) -> Nest:
     try:
         if execute == "host":
             raise HostReason("execute='host' was asked for")
-        return _in_fabric(nest, access)
+        return _in_fabric(nest, access, own_tables)
     except HostReason as reason:
         if execute == "fabric":
             raise UnsupportedError(
@@ -77,7 +89,7 @@ def split_nest(nest: Nest, program: ProgramOp, execute: Execute) -> Nest:
         return _through_fabric(replace(nest, reason=str(reason)), access)
 
 
-def _in_fabric(nest: Nest, program: AccessProgram) -> Nest:
+def _in_fabric(nest: Nest, program: AccessProgram, own_tables: Collection[str]) -> Nest:
     """Return a nest whose rows are pooled or copied by the unit."""
     _check_rows(program, nest)
     assert nest.code is not None
@@ -87,7 +99,26 @@ def _in_fabric(nest: Nest, program: AccessProgram) -> Nest:
     if nest.microcode.config.reduce_dot and folds_rows(nest.code):
         dot = match_dot(nest.code, program, nest.callbacks, values)
         return _summed_across(nest, program, dot)
-    return _pooled(nest, program, match_pooling(nest.code, program, nest.callbacks, values))
+    takes_codes = bool(nest.microcode.config.int8_rows)
+    pooling = match_pooling(nest.code, program, nest.callbacks, values, takes_codes=takes_codes)
+    nest = _pooled(nest, program, pooling)
+    return _turned(nest, pooling, own_tables) if pooling.element in CODED else nest
+
+
+def _turned(nest: Nest, pooling: Pooling, own_tables: Collection[str]) -> Nest:
+    """Return a nest whose table has scale and bias in front of each row's codes."""
+    record = f"row{pooling.entry}"
+    (symbol,) = (p.symbol for p in nest.patches if (p.record, p.field) == (record, "base"))
+    if symbol not in own_tables:
+        raise HostReason(
+            "rows of codes are turned as their table is loaded, and "
+            f"{symbol!r} is no table that this nest alone reads"
+        )
+    assert nest.fabric is not None
+    is_half = CODED[pooling.element]
+    part = replace(nest.fabric, turned={symbol: factor_bytes(RowFormat.INT8, is_half)})
+    microcode = nest.microcode.with_fields({("reduce", "half_scale"): int(is_half)})
+    return replace(nest, fabric=part, microcode=microcode)
 
 
 def _through_fabric(nest: Nest, program: AccessProgram) -> Nest:
@@ -139,7 +170,9 @@ def _pooled(nest: Nest, program: AccessProgram, pooling: Pooling) -> Nest:
     )
     told = nest.microcode.get("issue", "events") | emits
     steps = {pooling.entry: step}
-    nest = _with_microcode(nest, part, FORMATS[pooling.element], scalar, steps, told)
+    format = FORMATS.get(pooling.element, RowFormat.INT8)
+    extra = factor_bytes(format, CODED.get(pooling.element, False))
+    nest = _with_microcode(nest, part, format, scalar, steps, told, extra)
     weights = FORMATS[pooling.weight.element] if pooling.weight else RowFormat.FP32
     fields = {("reduce", "weight_format"): int(weights)}
     return replace(nest, microcode=nest.microcode.with_fields(fields))
@@ -219,8 +252,9 @@ def _with_microcode(
     length_scalar: int | None,
     steps: Mapping[int, Mapping[str, int]],
     told: int,
+    extra_bytes: int = 0,
 ) -> Nest:
-    """Return a nest with the records of the reduce unit.
+    """Return a nest with the records of the reduce unit; `extra_bytes` of a row are no numbers.
 
     Raises
     ------
@@ -229,18 +263,20 @@ def _with_microcode(
     """
     config = nest.microcode.config
     entry = min(steps)
-    length = nest.microcode.get(f"row{entry}", "length")
-    wide = 1 if format is RowFormat.FP32 else 2
+    place = (f"row{entry}", "length")
+    changes = [patch for patch in nest.patches if (patch.record, patch.field) == place]
+    wide = NUMBER_BYTES // STORED_BYTES[format]
+    length = 0 if changes else wide * (nest.microcode.get(*place) - extra_bytes)
     most = ACCUMULATOR_BEATS * config.bus_bytes
-    if length * wide > most or length * wide % NUMBER_BYTES:
+    if length > most or length % NUMBER_BYTES:
         raise HostReason(
-            f"a result of {length * wide} bytes is no multiple of {NUMBER_BYTES} up to {most}, "
+            f"a result of {length} bytes is no multiple of {NUMBER_BYTES} up to {most}, "
             f"which the accumulator holds"
         )
     fields: dict[tuple[str, str], int] = {
         ("issue", "events"): told,
         ("reduce", "format"): int(format),
-        ("reduce", "length"): length * wide,
+        ("reduce", "length"): length,
     }
     if length_scalar is not None:
         if wide > 1:
@@ -252,9 +288,12 @@ def _with_microcode(
     for number, step in steps.items():
         fields |= {(f"reduce{number}", name): value for name, value in step.items()}
     patches = [
-        Patch("reduce", "length", patch.symbol, wide * patch.scale, wide * patch.addend)
-        for patch in nest.patches
-        if (patch.record, patch.field) == (f"row{entry}", "length")
+        Patch(
+            *("reduce", "length", patch.symbol),
+            scale=wide * patch.scale,
+            addend=wide * (patch.addend - extra_bytes),
+        )
+        for patch in changes
     ]
     return replace(
         nest,

@@ -130,3 +130,19 @@ def test_a_copy_takes_another_array(shape: tuple[int, ...]) -> None:
     resident.refresh()
     assert int(elements.sum()) == 2 * second.size
     assert not first.any()
+
+
+@pytest.mark.parametrize("columns", [8, 14, 16])
+def test_rows_are_turned_as_they_are_copied(columns: int) -> None:
+    table = np.arange(3 * columns, dtype=np.uint8).reshape(3, columns)
+    resident = ResidentArray(MemoryLayout(SMALL), "tab", table, turned=5)
+    assert resident.is_copy
+    region = resident.region
+    stored = region.data[: region.num_bytes].reshape(3, region.pitch)[:, :columns]
+    turned = [[*row[-5:], *row[:-5]] for row in table.tolist()]
+    assert stored.tolist() == turned
+    table[:] += 1
+    resident.refresh(np.array([1]))
+    assert stored.tolist() == [turned[0], [x + 1 for x in turned[1]], turned[2]]
+    resident.take(table)
+    assert stored.tolist() == [[x + 1 for x in row] for row in turned]

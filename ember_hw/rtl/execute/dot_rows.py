@@ -11,7 +11,7 @@ from ember_hw.config import AcceleratorConfig
 from ember_hw.isa.dot import Chain, Place
 from ember_hw.isa.reduce import ACCUMULATOR_BEATS
 from ember_hw.rtl.execute.float_format import FLOAT32
-from ember_hw.rtl.execute.reduce_layouts import header_layout, lanes, pass_layout
+from ember_hw.rtl.execute.reduce_layouts import header_layout, pass_layout
 from ember_hw.rtl.fifos import NO_BYPASS, StreamFifo
 from ember_hw.rtl.layouts import row_beat_layout
 
@@ -124,7 +124,7 @@ class DotRows(wiring.Component):
         is_last, halts = Signal(), Signal()
         takes = self.takes
         m.d.comb += [
-            is_last.eq(~current.takes_row | (number == current.beats)),
+            is_last.eq(~current.takes_row | (number == current.groups)),
             takes.eq(
                 self.todo.valid
                 & (self.row.valid | ~current.takes_row)
@@ -153,7 +153,9 @@ class DotRows(wiring.Component):
 
         # In memory.
         sign = 1 << (FLOAT32.width_bits - 1)
-        signs = Const(sum(sign << (FLOAT32.width_bits * i) for i in range(lanes(self.config))))
+        signs = Const(
+            sum(sign << (FLOAT32.width_bits * i) for i in range(self.config.beat_numbers))
+        )
         numbers = row.data ^ (signs & current.negated.replicate(len(row.data)))
         for place in Place:
             memory = Memory(shape=len(row.data), depth=ACCUMULATOR_BEATS, init=[], attrs=NO_BYPASS)

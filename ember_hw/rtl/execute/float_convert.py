@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -182,15 +182,15 @@ class FloatFromInteger(wiring.Component):
 
     Parameters
     ----------
-    integer_bits : int
-        Width of the signed integer: at most one more than the format's fraction.
+    integer : shape-like
+        Of the integer, signed or not: at most one bit more than the format's fraction.
     format : FloatFormat
         Of the number.
 
     Members
     -------
     integer : in
-        Two's complement.
+        An integer.
     number : out
         Registered.
 
@@ -207,22 +207,24 @@ class FloatFromInteger(wiring.Component):
 
     cycles = 2
 
-    def __init__(self, *, integer_bits: int = 8, format: FloatFormat = FLOAT32):
-        if not 1 <= integer_bits <= format.fraction_bits + 1:
-            raise ValueError(
-                f"integer_bits must be from 1 to {format.fraction_bits + 1}, not {integer_bits!r}"
-            )
-        self.integer_bits = integer_bits
+    def __init__(self, *, integer=signed(8), format: FloatFormat = FLOAT32):
+        self.integer_shape = Shape.cast(integer)
         self.format = format
-        super().__init__({"integer": In(integer_bits), "number": Out(format.width_bits)})
+        width_bits = self.integer_shape.width
+        if not 1 <= width_bits <= format.fraction_bits + 1:
+            raise ValueError(
+                f"width of integer must be from 1 to {format.fraction_bits + 1} bits, "
+                f"not {width_bits!r}"
+            )
+        super().__init__({"integer": In(self.integer_shape), "number": Out(format.width_bits)})
 
     def elaborate(self, platform):
         m = Module()
-        format, bits = self.format, self.integer_bits
+        format, bits = self.format, self.integer_shape.width
         sign, magnitude, zeros = Signal(), Signal(bits), Signal(range(bits + 1))
         absolute = Signal(bits)
-        is_negative = self.integer[-1]
-        m.d.comb += absolute.eq((self.integer ^ is_negative.replicate(bits)) + is_negative)
+        is_negative = self.integer[-1] if self.integer_shape.signed else Const(0)
+        m.d.comb += absolute.eq(abs(self.integer))
         m.d.sync += [
             sign.eq(is_negative),
             magnitude.eq(absolute),

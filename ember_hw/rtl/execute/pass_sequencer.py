@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.isa import Source
-from ember_hw.isa.reduce import ACCUMULATOR_BEATS, ReduceOperation, RowFormat
-from ember_hw.rtl.execute.float_format import FLOAT16, Unpacked, count_leading_zeros
-from ember_hw.rtl.execute.reduce_layouts import header_layout, pass_layout, step_layout
-from ember_hw.rtl.execute.row_widen import widened_fp16
+from ember_hw.isa.reduce import ACCUMULATOR_BEATS, NUMBER_BYTES, ReduceOperation, RowFormat
+from ember_hw.rtl.execute.float_format import FLOAT16
+from ember_hw.rtl.execute.reduce_layouts import (
+    group_numbers,
+    header_layout,
+    pass_layout,
+    step_layout,
+)
+from ember_hw.rtl.execute.row_widen import widened
 from ember_hw.rtl.layouts import bundle_layout
 
 _LENGTH_BITS = 16
@@ -117,13 +122,25 @@ class PassSequencer(wiring.Component):
                 ]
         beat_bits = (config.bus_bytes - 1).bit_length()
         before_end = Signal(_LENGTH_BITS)
+        # Of what is before the end: whole groups, and bytes in the last one.
+        groups, in_last = (
+            Signal(range(ACCUMULATOR_BEATS)),
+            Signal(range(NUMBER_BYTES * config.lanes)),
+        )
+        for format in RowFormat:
+            bits = (NUMBER_BYTES * group_numbers(config, format) - 1).bit_length()
+            if format is RowFormat.FP32:
+                m.d.comb += [groups.eq(before_end[bits:]), in_last.eq(before_end[:bits])]
+            elif bits != beat_bits:
+                with m.If(self.header.format == format):
+                    m.d.comb += [groups.eq(before_end[bits:]), in_last.eq(before_end[:bits])]
         is_void = Signal()
         m.d.comb += [
             before_end.eq(length - 1),
             is_void.eq(~following.takes_row & ~holds),
-            following.beats.eq(Mux(is_void, 0, before_end[beat_bits:])),
-            following.repeats.eq(Mux(is_void, before_end[beat_bits:], 0)),
-            following.bytes.eq(before_end[:beat_bits] + 1),
+            following.groups.eq(Mux(is_void, 0, groups)),
+            following.repeats.eq(Mux(is_void, groups, 0)),
+            following.bytes.eq(in_last + 1),
             following.joins.eq(
                 holds & ~(following.takes_row & (following.operation == ReduceOperation.COPY))
             ),
@@ -143,7 +160,7 @@ class PassSequencer(wiring.Component):
             m.d.sync += self.todo.valid.eq(moves)
         m.d.comb += self.asks.eq(moves & following.emits)
         with m.If(moves):
-            is_other = (following.beats != current.beats) | (following.bytes != current.bytes)
+            is_other = (following.groups != current.groups) | (following.bytes != current.bytes)
             m.d.sync += [
                 current.eq(following),
                 holds.eq(~following.emits),
@@ -167,24 +184,6 @@ class PassSequencer(wiring.Component):
             with m.If(left[entry]):
                 m.d.comb += chosen.eq(scalars[self.steps[entry].scalar])
         small = chosen[: FLOAT16.width_bits]
-        zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, "weight")
-        weight = Signal(VALUE_WIDTH_BITS)
-        shift = Signal(len(zeros))
-        with m.If(moves):
-            m.d.sync += [
-                shift.eq(zeros),
-                weight.eq(
-                    Mux(
-                        self.header.weight_format == RowFormat.FP32,
-                        chosen,
-                        Cat(Const(0, VALUE_WIDTH_BITS - FLOAT16.width_bits), small),
-                    )
-                ),
-            ]
         m.d.comb += self.weight.eq(
-            Mux(
-                self.header.weight_format == RowFormat.FP16,
-                widened_fp16(weight, shift),
-                weight,
-            )
+            widened(m, "weight", chosen, small, self.header.weight_format, moves)
         )

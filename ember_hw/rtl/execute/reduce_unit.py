@@ -13,12 +13,13 @@ from ember_hw.registers import NO_UNIT, FaultCode
 from ember_hw.rtl.execute.float_combine import Combine
 from ember_hw.rtl.execute.pass_sequencer import PassSequencer
 from ember_hw.rtl.execute.reduce_layouts import (
-    beat_layout,
+    control_layout,
+    group_bytes,
     header_layout,
-    lanes,
     result_layout,
     step_layout,
 )
+from ember_hw.rtl.execute.result_beats import ResultBeats
 from ember_hw.rtl.execute.row_accumulate import RowAccumulate
 from ember_hw.rtl.execute.row_dot import RowDot
 from ember_hw.rtl.execute.row_numbers import RowNumbers
@@ -27,7 +28,7 @@ from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import ReservedFifo, StreamFifo
 from ember_hw.rtl.layouts import bundle_layout, row_beat_layout
 
-# Beats between `take` and the consumer: the pipelines, the queue, and some to spare.
+# Groups between `take` and the consumer: the pipelines, the queue, and some to spare.
 _RESULT_CREDITS = 32
 # Results are counted modulo this many bits; those inside are far fewer than half of that.
 _RESULT_COUNT_BITS = 16
@@ -38,18 +39,23 @@ class ReduceUnit(wiring.Component):
 
     `isa.reduce` says what the microcode means.
 
-    Throughput: a beat of fp32 numbers a cycle, of bf16 or fp16 half of one (see `RowWiden`), of
-    int8 `config.int8_lanes` numbers, without a cycle between rows or bags; the result of a bag
-    leaves while its last row comes, and an empty bag takes one cycle, though its zeros leave beat
-    by beat.
-    A row that is added to an accumulator waits until its first beat may follow that of the row
-    before it: rows of less than `least_row_beats` beats take that many cycles each. A pass that is
-    not scaled waits until the scaled ones before it have left the pipelines. A scaled beat with
+    A group, the numbers of a row that go through the unit together, is as many as a beat of the
+    rows' format holds, but at most `config.lanes`, and the accumulator holds groups.
+
+    Throughput: a group a cycle, without a cycle between rows or bags. That is a beat of fp32 rows
+    whatever the lanes; of bf16 or fp16 rows a beat with twice as many lanes as a beat has fp32
+    numbers, half of one with as many; of codes as many as there are lanes, scale and bias taking no
+    cycle. Results leave at a beat of fp32 numbers a cycle, while the last row of their bag comes:
+    of small numbers and codes they are longer than rows, and bags of fewer rows than that wait for
+    them. An empty bag takes one cycle, though its zeros leave beat by beat.
+    A row that is added to an accumulator waits until its first group may follow that of the row
+    before it: rows of less than `least_row_groups` groups take that many cycles each. A pass that
+    is not scaled waits until the scaled ones before it have left the pipelines. A scaled group with
     denormals takes ``lanes + 8`` cycles more, see `RowScale`.
 
     Ordering: results leave in the order of the events that emit them.
 
-    Backpressure: nothing inside stalls. A beat whose result leaves is taken only if the queue of
+    Backpressure: nothing inside stalls. A group whose result leaves is taken only if the queue of
     results has room for it; while it has none, the bundle and row queues wait.
 
     Error: a row that is not as long as the microcode says, or a length that is none, is a fault;
@@ -61,8 +67,8 @@ class ReduceUnit(wiring.Component):
     config : AcceleratorConfig
         Gives widths, events and row entries.
     forwards : bool, optional
-        See `RowAccumulate`: `least_row_beats` is 4 with, 7 without. The buses of 256 bits and more
-        have it, as rows on them are short.
+        See `RowAccumulate`: `least_row_groups` is 4 with, 7 without. Where groups are of 256 bits
+        and more, 8 numbers, they are forwarded, as rows are few groups there.
 
     Members
     -------
@@ -83,15 +89,15 @@ class ReduceUnit(wiring.Component):
     ended : out
         Strobe: a request was taken, and its results have left.
     moves : out
-        A beat was taken or has left.
+        A group was taken or a beat has left.
     """
 
     def __init__(self, *, config: AcceleratorConfig, forwards: bool | None = None):
         self.config = config
         if forwards is None:
-            forwards = config.data_width_bits >= 256
+            forwards = config.lanes >= 8
         self.forwards = forwards
-        self.least_row_beats = RowAccumulate.least_distance(forwards)
+        self.least_row_groups = RowAccumulate.least_distance(forwards)
         super().__init__(
             {
                 "header": In(header_layout(config)),
@@ -113,7 +119,7 @@ class ReduceUnit(wiring.Component):
         m = Module()
         config = self.config
         m.submodules.sequencer = sequencer = PassSequencer(config=config)
-        m.submodules.scale = scale = RowScale(lanes=lanes(config), control=beat_layout(config))
+        m.submodules.scale = scale = RowScale(lanes=config.lanes, control=control_layout(config))
         m.submodules.accumulate = accumulate = RowAccumulate(config=config, forwards=self.forwards)
         m.submodules.results = results = ReservedFifo(
             shape=result_layout(config), credits=_RESULT_CREDITS
@@ -121,22 +127,28 @@ class ReduceUnit(wiring.Component):
         m.submodules.numbers = numbers = RowNumbers(config=config)
         wiring.connect(m, wiring.flipped(self.bundle), sequencer.bundle)
         wiring.connect(m, wiring.flipped(self.row), numbers.i)
-        self._repeat(m, results.o)
-        m.d.comb += [sequencer.header.eq(self.header), numbers.header.eq(self.header)]
+        m.submodules.beats = beats = ResultBeats(config=config)
+        wiring.connect(m, results.o, beats.i)
+        wiring.connect(m, beats.o, wiring.flipped(self.result))
+        m.d.comb += [
+            sequencer.header.eq(self.header),
+            numbers.header.eq(self.header),
+            beats.format.eq(self.header.format),
+        ]
         for outer, inner in zip(self.steps, sequencer.steps, strict=True):
             m.d.comb += inner.eq(outer)
         for outer, inner in zip(self.row_events, sequencer.row_events, strict=True):
             m.d.comb += inner.eq(outer)
         self._judge(m)
 
-        # A beat of the pass that runs.
+        # A group of the pass that runs.
         running, current = sequencer.todo.valid, sequencer.todo.payload
         number = Signal(range(ACCUMULATOR_BEATS))
         is_last = Signal()
         takes, halts = Signal(), Signal()
         settled, overtakes, was_scaled = Signal(), Signal(), Signal()
         m.d.comb += [
-            is_last.eq(number == current.beats),
+            is_last.eq(number == current.groups),
             takes.eq(
                 running
                 & (numbers.o.valid | ~current.takes_row)
@@ -156,7 +168,7 @@ class ReduceUnit(wiring.Component):
                 number.eq(Mux(is_last, 0, number + 1)),
                 was_scaled.eq(current.scaled),
             ]
-        self._settle(m, takes & is_last, current.beats, scale.room, settled)
+        self._settle(m, takes & is_last, current.groups, scale.room, settled)
 
         # Rows of another length.
         is_misfit = Signal()
@@ -172,38 +184,40 @@ class ReduceUnit(wiring.Component):
             m.d.sync += halts.eq(1)
 
         # On its way.
-        beat = scale.control
+        control = scale.control
         m.d.comb += [
             scale.take.eq(takes),
             scale.numbers.eq(row.data),
             scale.scaled.eq(current.scaled),
             scale.weight.eq(sequencer.weight),
             scale.blank.eq(~current.takes_row),
-            beat.number.eq(number | current.repeats),
-            beat.is_void.eq(~current.takes_row & ~current.joins),
-            beat.joins.eq(current.joins),
-            beat.keeps.eq(current.takes_row & ~current.emits),
-            beat.emits.eq(current.emits & ~is_misfit),
-            beat.bytes.eq(Mux(is_last, current.bytes, config.bus_bytes)),
-            beat.last.eq(is_last),
+            control.number.eq(number | current.repeats),
+            control.is_void.eq(~current.takes_row & ~current.joins),
+            control.joins.eq(current.joins),
+            control.keeps.eq(current.takes_row & ~current.emits),
+            control.emits.eq(current.emits & ~is_misfit),
+            control.bytes.eq(Mux(is_last, current.bytes, group_bytes(config, self.header.format))),
+            control.last.eq(is_last),
             accumulate.launch.eq(scale.launch),
             accumulate.launched.eq(scale.launched),
             accumulate.numbers.eq(scale.scaled_numbers),
-            results.push.eq(accumulate.valid & accumulate.beat.emits),
-            results.payload.beat.data.eq(accumulate.result),
-            results.payload.beat.bytes.eq(accumulate.beat.bytes),
-            results.payload.beat.last.eq(accumulate.beat.last),
-            results.payload.repeats.eq(Mux(accumulate.beat.is_void, accumulate.beat.number, 0)),
+            results.push.eq(accumulate.valid & accumulate.control.emits),
+            results.payload.group.data.eq(accumulate.result),
+            results.payload.group.bytes.eq(accumulate.control.bytes),
+            results.payload.group.last.eq(accumulate.control.last),
+            results.payload.repeats.eq(
+                Mux(accumulate.control.is_void, accumulate.control.number, 0)
+            ),
         ]
         with m.If(~current.takes_row):
-            m.d.comb += beat.combine.eq(Combine.TAKE_B)
+            m.d.comb += control.combine.eq(Combine.TAKE_B)
         with m.Else(), m.Switch(current.operation):
             with m.Case(ReduceOperation.COPY):
-                m.d.comb += beat.combine.eq(Combine.TAKE_A)
+                m.d.comb += control.combine.eq(Combine.TAKE_A)
             with m.Case(ReduceOperation.SUM):
-                m.d.comb += beat.combine.eq(Combine.SUM)
+                m.d.comb += control.combine.eq(Combine.SUM)
             with m.Case(ReduceOperation.MAXIMUM):
-                m.d.comb += beat.combine.eq(Combine.MAXIMUM)
+                m.d.comb += control.combine.eq(Combine.MAXIMUM)
 
         self._notice_ends(m, sequencer)
         m.d.comb += self.moves.eq(takes | (self.result.valid & self.result.ready))
@@ -232,29 +246,13 @@ class ReduceUnit(wiring.Component):
                 numbers.o.ready.eq(dot.row.ready),
                 results.take.eq(dot.take),
                 results.push.eq(dot.push),
-                results.payload.beat.data.eq(dot.number),
-                results.payload.beat.bytes.eq(NUMBER_BYTES),
-                results.payload.beat.last.eq(1),
+                results.payload.group.data.eq(dot.number),
+                results.payload.group.bytes.eq(NUMBER_BYTES),
+                results.payload.group.last.eq(1),
                 results.payload.repeats.eq(0),
                 self.moves.eq(dot.moves | (self.result.valid & self.result.ready)),
             ]
             m.d.sync += self.fault.valid.eq(dot.misfit)
-
-    def _repeat(self, m: Module, results) -> None:
-        """Let results leave, the zeros of an empty accumulator as many beats as it has."""
-        repeated = Signal(range(ACCUMULATOR_BEATS))
-        is_last = Signal()
-        beat = results.payload.beat
-        m.d.comb += [
-            is_last.eq(repeated == results.payload.repeats),
-            self.result.valid.eq(results.valid),
-            self.result.payload.data.eq(beat.data),
-            self.result.payload.bytes.eq(Mux(is_last, beat.bytes, self.config.bus_bytes)),
-            self.result.payload.last.eq(beat.last & is_last),
-            results.ready.eq(self.result.ready & is_last),
-        ]
-        with m.If(self.result.valid & self.result.ready):
-            m.d.sync += repeated.eq(Mux(is_last, 0, repeated + 1))
 
     def _judge(self, m: Module) -> None:
         """Say whether the microcode may be run, a cycle after it was written."""
@@ -264,7 +262,7 @@ class ReduceUnit(wiring.Component):
         limit = ACCUMULATOR_BEATS * config.bus_bytes
         is_length = (length != 0) & (length % NUMBER_BYTES == 0) & (length <= limit)
         legal = (self.header.length_source == Source.SLOT) | is_length
-        if not config.int8_lanes:
+        if not config.int8_rows:
             legal &= self.header.format != RowFormat.INT8
         legal &= self.header.weight_format != RowFormat.INT8
         legal &= self.header.length_scalar < config.bundle_scalars
@@ -289,16 +287,16 @@ class ReduceUnit(wiring.Component):
             legal &= step.operation == ReduceOperation.COPY
         return legal
 
-    def _settle(self, m: Module, ends, beats, moves, settled) -> None:
+    def _settle(self, m: Module, ends, groups, moves, settled) -> None:
         """Hold back the row behind a short one, see `RowAccumulate`.
 
-        Cycles in which beats do not move on before the accumulator don't count.
+        Cycles in which groups do not move on before the accumulator don't count.
         """
-        least_beats = self.least_row_beats
-        left = Signal(range(least_beats))
+        least_groups = self.least_row_groups
+        left = Signal(range(least_groups))
         m.d.comb += settled.eq(left == 0)
-        with m.If(ends & (beats < least_beats - 1)):
-            m.d.sync += left.eq(least_beats - 1 - beats)
+        with m.If(ends & (groups < least_groups - 1)):
+            m.d.sync += left.eq(least_groups - 1 - groups)
         with m.Elif(~settled & moves):
             m.d.sync += left.eq(left - 1)
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, EnableInserter, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa.reduce import NUMBER_BYTES
 from ember_hw.rtl.delay import delay
+from ember_hw.rtl.execute.code_align import CodeAlign
 from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
 from ember_hw.rtl.execute.float_convert import FloatFromInteger, FloatWiden
-from ember_hw.rtl.execute.float_format import FLOAT16, FLOAT32
-from ember_hw.rtl.execute.float_multiply import FloatMultiply
-from ember_hw.rtl.execute.reduce_layouts import lanes
+from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FLOAT32
+from ember_hw.rtl.execute.reduce_layouts import CODE_BITS, coded_layout, group_layout
+from ember_hw.rtl.execute.row_scale import RowScale
 from ember_hw.rtl.fifos import LUT_MEMORY_ENTRIES, ReservedFifo
 from ember_hw.rtl.layouts import row_beat_layout
 
-_CODE_BITS = 8
 _BITS = FLOAT32.width_bits
 _HALF_BITS = FLOAT16.width_bits
 
@@ -25,8 +25,10 @@ _HALF_BITS = FLOAT16.width_bits
 class RowDequantise(wiring.Component):
     """number = scale * code + bias, each of both operations rounded; see `isa.reduce`.
 
-    `config.int8_lanes` codes a cycle, in order; the scale and the bias take no cycle. A number is
-    at the output 16 cycles after its code came. A row without a code becomes one beat of no bytes.
+    A group of `config.lanes` codes a cycle, a beat of them at most, in order; scale and bias take
+    no cycle. The codes of a group with a scale that is a denormal number take more, see `RowScale`.
+    A group is at the output 15 cycles after its codes came. A row without a code becomes one group
+    of no bytes.
 
     Backpressure: codes are taken while their numbers have room.
 
@@ -37,153 +39,120 @@ class RowDequantise(wiring.Component):
     i : stream, in
         Beats of rows: scale, bias, codes.
     o : stream, out
-        Beats of the same rows in fp32.
+        Groups of the same rows in fp32.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        payload = row_beat_layout(config)
         super().__init__(
             {
                 "half_scale": In(1),
-                "i": In(stream.Signature(payload)),
-                "o": Out(stream.Signature(payload)),
+                "i": In(stream.Signature(row_beat_layout(config))),
+                "o": Out(stream.Signature(group_layout(config))),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        config = self.config
-        codes = config.int8_lanes  # that go together
-        count_shape = range(codes + 1)
-        group = data.StructLayout({"numbers": _BITS * codes, "count": count_shape, "last": 1})
-        m.submodules.groups = groups = ReservedFifo(shape=group, credits=LUT_MEMORY_ENTRIES)
+        lanes = self.config.lanes
+        m.submodules.align = align = CodeAlign(config=self.config)
+        wiring.connect(m, wiring.flipped(self.i), align.i)
+        m.d.comb += align.half_scale.eq(self.half_scale)
+        m.submodules.groups = groups = ReservedFifo(
+            shape=group_layout(self.config), credits=LUT_MEMORY_ENTRIES
+        )
+        wiring.connect(m, groups.o, wiring.flipped(self.o))
+        control = data.StructLayout({"count": range(lanes + 1), "last": 1, "bias": _BITS})
+        m.submodules.scale = scale = RowScale(lanes=lanes, control=control, source=BFLOAT16)
+        moves = scale.room
 
-        # The codes that are next. A beat stays until its last ones are taken; the first beat of a
-        # row begins behind scale and bias.
-        beat = self.i.payload
-        first = Signal(init=1)
-        behind = Signal(range(config.bus_bytes + codes))  # codes of this beat that were taken
-        header_bytes = Mux(self.half_scale, 4, 8)
-        position = Signal(range(config.bus_bytes + codes + 1))
-        left = Signal(range(config.bus_bytes + 1))
-        count = Signal(count_shape)
+        # A beat, held while its parts are taken, so that scale and bias of the next row come.
+        has_beat, is_free = Signal(), Signal()
+        beat = Signal(coded_layout(self.config))
+        m.d.comb += align.o.ready.eq(is_free)
+        with m.If(is_free):
+            m.d.sync += [has_beat.eq(align.o.valid), beat.eq(align.o.payload)]
+
+        # The codes that are next: a part of it.
+        parts = self.config.bus_bytes // lanes
+        part = Signal(range(parts))
+        left = Signal(range(self.config.bus_bytes + 1))
         is_done = Signal()
         m.d.comb += [
-            position.eq(Mux(first & (behind == 0), header_bytes, behind)),
-            left.eq(Mux(beat.bytes > position, beat.bytes - position, 0)),
-            count.eq(Mux(left > codes, codes, left)),
-            is_done.eq(left <= codes),
-            groups.take.eq(self.i.valid & groups.room),
-            self.i.ready.eq(groups.room & is_done),
+            left.eq(beat.count - part * lanes),
+            is_done.eq(left <= lanes),
+            groups.take.eq(has_beat & groups.room & moves),
+            is_free.eq(~has_beat | (groups.take & is_done)),
         ]
-        factors = Signal(2 * _BITS)  # of the row, scale below bias
-        held_factors = Signal.like(factors)
-        m.d.comb += factors.eq(Mux(first, beat.data[: 2 * _BITS], held_factors))
-        with m.If(self.i.valid & groups.room):
-            m.d.sync += [
-                behind.eq(Mux(is_done, 0, position + codes)),
-                held_factors.eq(factors),
-            ]
-            with m.If(is_done):
-                m.d.sync += first.eq(beat.last)
-
-        # One cycle later.
+        with m.If(groups.take):
+            m.d.sync += part.eq(Mux(is_done, 0, part + 1))
         taken = Signal()
+        codes = Signal(CODE_BITS * lanes)
         held = Signal(
-            data.StructLayout(
-                {
-                    "codes": data.ArrayLayout(_CODE_BITS, codes),
-                    "factors": 2 * _BITS,
-                    "count": count_shape,
-                    "last": 1,
-                }
-            )
+            data.StructLayout({"factors": 2 * _BITS, "count": range(lanes + 1), "last": 1})
         )
-        m.d.sync += [
-            taken.eq(groups.take),
-            held.codes.eq(beat.data.word_select(position // codes, _CODE_BITS * codes)),
-            held.factors.eq(factors),
-            held.count.eq(count),
-            held.last.eq(beat.last & is_done),
-        ]
-        self._compute(m, taken, held, groups)
-        self._collect(m, groups.o)
-        return m
-
-    def _compute(self, m: Module, taken, held, groups) -> None:
-        """Convert codes and fp16 factors, multiply, add."""
-        conversions = []
-        for name, at in (("scale", 0), ("bias", _HALF_BITS)):
-            m.submodules[f"{name}_widen"] = widen = FloatWiden(source=FLOAT16)
-            m.d.comb += widen.number.eq(held.factors[at : at + _HALF_BITS])
-            conversions.append(widen)
-        cycles = FloatWiden.cycles
-        whole = held.factors
-        for cycle in range(cycles):
-            later = Signal.like(held.factors, name=f"factors{cycle}")
-            m.d.sync += later.eq(whole)
-            whole = later
-        scale = Mux(self.half_scale, conversions[0].wide, whole[:_BITS])
-        bias = Signal(_BITS)
-        m.d.comb += bias.eq(Mux(self.half_scale, conversions[1].wide, whole[_BITS:]))
-
-        products = []
-        for lane in range(self.config.int8_lanes):
-            m.submodules[f"code{lane}"] = code = FloatFromInteger(integer_bits=_CODE_BITS + 1)
-            m.submodules[f"multiply{lane}"] = multiply = FloatMultiply()
-            m.d.comb += [
-                code.integer.eq(held.codes[lane]),
-                multiply.a.eq(code.number),
-                multiply.b.eq(scale),
+        with m.If(moves):
+            m.d.sync += [
+                taken.eq(groups.take),
+                codes.eq(beat.codes.as_value().word_select(part, CODE_BITS * lanes)),
+                held.factors.eq(beat.factors),
+                held.count.eq(Mux(is_done, left, lanes)),
+                held.last.eq(beat.last & is_done),
             ]
-            products.append(multiply)
-        for cycle in range(products[0].cycles):
-            later = Signal(_BITS, name=f"bias{cycle}")
-            m.d.sync += later.eq(bias)
-            bias = later
+        self._convert(m, scale, taken, codes, held)
+
+        # Add.
+        valids, launched = delay(
+            m, "launched", scale.launch, scale.launched, 1 + FloatCombine.cycles
+        )
         numbers = []
-        for lane, multiply in enumerate(products):
+        for lane in range(lanes):
             m.submodules[f"add{lane}"] = add = FloatCombine()
             m.d.comb += [
                 add.operation.eq(Combine.SUM),
-                add.a.eq(multiply.product),
-                add.b.eq(bias),
+                add.a.eq(scale.scaled_numbers.word_select(lane, _BITS)),
+                add.b.eq(launched[0].bias),
             ]
             numbers.append(add.result)
-        cycles += products[0].cycles + FloatCombine.cycles
-        valids, facts = delay(m, "facts", taken, _facts(m, held), cycles)
         m.d.comb += [
             groups.push.eq(valids[-1]),
-            groups.payload.numbers.eq(Cat(numbers)),
-            groups.payload.count.eq(facts[-1].count),
-            groups.payload.last.eq(facts[-1].last),
+            groups.payload.data.eq(Cat(numbers)),
+            groups.payload.bytes.eq(NUMBER_BYTES * launched[-1].count),
+            groups.payload.last.eq(launched[-1].last),
         ]
+        return m
 
-    def _collect(self, m: Module, group) -> None:
-        """Make beats of groups."""
-        codes = self.config.int8_lanes
-        parts = lanes(self.config) // codes
-        part = Signal(range(parts))
-        free = Signal()
+    def _convert(self, m: Module, scale: RowScale, taken, codes, held) -> None:
+        """Make numbers of codes and of fp16 factors, and scale; all waits for `scale.room`."""
+        moves = EnableInserter(scale.room)
+        half_factors = []
+        for name, at in (("scale", 0), ("bias", _HALF_BITS)):
+            widen = FloatWiden(source=FLOAT16)
+            m.submodules[f"{name}_widen"] = moves(widen)
+            m.d.comb += widen.number.eq(held.factors[at : at + _HALF_BITS])
+            half_factors.append(widen.wide)
+        numbers = []
+        for lane in range(self.config.lanes):
+            number = FloatFromInteger(integer=unsigned(CODE_BITS), format=BFLOAT16)
+            m.submodules[f"number{lane}"] = moves(number)
+            m.d.comb += number.integer.eq(codes.word_select(lane, CODE_BITS))
+            numbers.append(number.number)
+        for cycle in range(FloatWiden.cycles):
+            taken_later = Signal(name=f"taken{cycle}")
+            held_later = Signal.like(held, name=f"held{cycle}")
+            with m.If(scale.room):
+                m.d.sync += [taken_later.eq(taken), held_later.eq(held)]
+            taken, held = taken_later, held_later
+        weight, bias = (
+            Mux(self.half_scale, half, held.factors.word_select(at, _BITS))
+            for at, half in enumerate(half_factors)
+        )
         m.d.comb += [
-            free.eq(~self.o.valid | self.o.ready),
-            group.ready.eq(free),
+            scale.take.eq(taken & scale.room),
+            scale.numbers.eq(Cat(numbers)),
+            scale.scaled.eq(1),
+            scale.weight.eq(weight),
+            scale.control.count.eq(held.count),
+            scale.control.last.eq(held.last),
+            scale.control.bias.eq(bias),
         ]
-        with m.If(free):
-            is_full = group.valid & (group.payload.last | (part == parts - 1))
-            m.d.sync += self.o.valid.eq(is_full)
-            with m.If(group.valid):
-                m.d.sync += [
-                    part.eq(Mux(is_full, 0, part + 1)),
-                    self.o.payload.data.word_select(part, _BITS * codes).eq(group.payload.numbers),
-                    self.o.payload.bytes.eq(NUMBER_BYTES * (part * codes + group.payload.count)),
-                    self.o.payload.last.eq(group.payload.last),
-                ]
-
-
-def _facts(m: Module, held):
-    """Return what goes beside the numbers of a group."""
-    facts = Signal(data.StructLayout({"count": len(held.count), "last": 1}))
-    m.d.comb += [facts.count.eq(held.count), facts.last.eq(held.last)]
-    return facts

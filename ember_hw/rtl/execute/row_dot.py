@@ -16,7 +16,7 @@ from ember_hw.rtl.execute.dot_rows import PAGE_BEATS, PAGES, DotRows
 from ember_hw.rtl.execute.float_combine import Combine, FloatCombine
 from ember_hw.rtl.execute.float_format import FLOAT32
 from ember_hw.rtl.execute.float_multiply import FloatMultiply
-from ember_hw.rtl.execute.reduce_layouts import header_layout, lanes, pass_layout
+from ember_hw.rtl.execute.reduce_layouts import header_layout, pass_layout
 from ember_hw.rtl.layouts import row_beat_layout
 
 _BITS = FLOAT32.width_bits
@@ -97,7 +97,7 @@ class RowDot(wiring.Component):
         ]
 
         # Threads: four registers in a ring, each as far as its sum is.
-        lane_bits = (lanes(config) - 1).bit_length()
+        lane_bits = (config.beat_numbers - 1).bit_length()
         thread = data.StructLayout(
             {"is_active": 1, "element": lane_bits + _BEAT_BITS, "pages": PAGES}
         )
@@ -200,7 +200,7 @@ class RowDot(wiring.Component):
 
     def _read(self, m: Module, rows: DotRows, place: Place, wanted) -> Signal:
         """Return the number of a place's row, `_READ_CYCLES` after its element was told."""
-        lane_bits = (lanes(self.config) - 1).bit_length()
+        lane_bits = (self.config.beat_numbers - 1).bit_length()
         name = place.name.lower()
         wanted = data.View(
             data.StructLayout({"number": lane_bits + _BEAT_BITS, "pages": PAGES}), wanted

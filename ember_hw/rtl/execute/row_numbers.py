@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
 from ember_hw.isa.reduce import RowFormat
-from ember_hw.rtl.execute.reduce_layouts import header_layout
+from ember_hw.rtl.execute.reduce_layouts import group_layout, header_layout
 from ember_hw.rtl.execute.row_dequantise import RowDequantise
 from ember_hw.rtl.execute.row_widen import RowWiden
 from ember_hw.rtl.layouts import row_beat_layout
@@ -17,7 +17,7 @@ from ember_hw.rtl.layouts import row_beat_layout
 class RowNumbers(wiring.Component):
     """Leads rows through `RowWiden`, those of codes through `RowDequantise` where there is one.
 
-    That is with `config.int8_lanes`.
+    That is with `config.int8_rows`.
 
     Members
     -------
@@ -26,17 +26,16 @@ class RowNumbers(wiring.Component):
     i : stream, in
         Beats of rows.
     o : stream, out
-        The same rows in fp32.
+        Groups of the same rows in fp32.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        payload = row_beat_layout(config)
         super().__init__(
             {
                 "header": In(header_layout(config)),
-                "i": In(stream.Signature(payload)),
-                "o": Out(stream.Signature(payload)),
+                "i": In(stream.Signature(row_beat_layout(config))),
+                "o": Out(stream.Signature(group_layout(config))),
             }
         )
 
@@ -44,7 +43,7 @@ class RowNumbers(wiring.Component):
         m = Module()
         m.submodules.widen = widen = RowWiden(config=self.config)
         m.d.comb += widen.format.eq(self.header.format)
-        if not self.config.int8_lanes:
+        if not self.config.int8_rows:
             wiring.connect(m, wiring.flipped(self.i), widen.i)
             wiring.connect(m, widen.o, wiring.flipped(self.o))
             return m

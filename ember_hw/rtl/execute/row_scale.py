@@ -1,13 +1,13 @@
-"""Multiplies the numbers of a beat by one weight."""
+"""Multiplies the numbers of a group by one weight."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.rtl.delay import delay
-from ember_hw.rtl.execute.float_format import FLOAT32, Unpacked
+from ember_hw.rtl.execute.float_format import FLOAT32, FloatFormat, Unpacked
 from ember_hw.rtl.execute.float_multiply import FloatMultiply
 from ember_hw.rtl.multiplier import Multiplier
 
@@ -17,13 +17,13 @@ _KIND = data.StructLayout({"is_nan": 1, "is_infinite": 1, "is_zero": 1})
 
 
 class RowScale(wiring.Component):
-    """Gives a beat's numbers, as they are or multiplied by a weight and rounded, in order.
+    """Gives a group's numbers, as they are or multiplied by a weight and rounded, in order.
 
-    A beat can be taken each cycle while `room` is high. One that is not scaled is announced by
+    A group can be taken each cycle while `room` is high. One that is not scaled is announced by
     `launch` in the cycle after it was taken, a scaled one `scaled_cycles` later; its numbers follow
     a cycle after `launch`.
 
-    The multiplier of a lane has no shifters: it knows no denormals. A scaled beat with a denormal
+    The multiplier of a lane has no shifters: it knows no denormals. A scaled group with a denormal
     number, weight or, maybe, product goes lane by lane through one multiplier that does, while the
     rest waits: ``lanes + 8`` cycles more. Every product is as `FloatMultiply`'s.
 
@@ -32,39 +32,49 @@ class RowScale(wiring.Component):
     Parameters
     ----------
     lanes : int
-        Numbers of a beat, fp32.
+        Numbers of a group.
+    source : FloatFormat, optional
+        Of the numbers; with the exponents of fp32, which they become without a change.
     control : layout
-        What goes with a beat.
+        What goes with a group.
 
     Members
     -------
     take : in
-        A beat comes; only while `room` is high.
+        A group comes; only while `room` is high.
     numbers, scaled, weight, control : in
-        Of that beat.
+        Of that group.
     blank : in
-        That beat's numbers don't matter.
+        That group's numbers don't matter.
     room : out
-        A beat may come.
+        A group may come.
     busy : out
-        A beat is inside, that of this cycle's `launch` included.
+        A group is inside, that of this cycle's `launch` included.
     launch, launched : out
-        A beat's numbers follow, and what goes with it.
+        A group's numbers follow, and what goes with it.
     scaled_numbers : out
-        Of the beat that was launched a cycle ago.
+        Of the group that was launched a cycle ago, fp32.
+
+    Attributes
+    ----------
+    scaled_cycles : int
+        From `take` to `launch` of a group that is scaled.
     """
 
-    #: From `take` to `launch` of a beat that is scaled.
-    scaled_cycles = 6
-
-    def __init__(self, *, lanes: int, control):
+    def __init__(self, *, lanes: int, control, source: FloatFormat = FLOAT32):
         if lanes < 1:
             raise ValueError(f"lanes must be at least 1, not {lanes!r}")
+        if source.exponent_bits != FLOAT32.exponent_bits:
+            raise ValueError(f"source must have the exponents of fp32, not be {source.name}")
         self.lanes = lanes
+        self.source = source
+        source_bits = source.fraction_bits + 1
+        self._multipliers = [Multiplier(a=source_bits, b=_SIGNIFICAND_BITS) for _ in range(lanes)]
+        self.scaled_cycles = self._multipliers[0].cycles + 3
         super().__init__(
             {
                 "take": In(1),
-                "numbers": In(_BITS * lanes),
+                "numbers": In(source.width_bits * lanes),
                 "scaled": In(1),
                 "weight": In(_BITS),
                 "blank": In(1),
@@ -79,15 +89,14 @@ class RowScale(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes = self.lanes
-        held_layout = data.StructLayout(
-            {"numbers": _BITS * lanes, "weight": _BITS, "control": self.control.shape()}
-        )
+        lanes, source = self.lanes, self.source
+        held_layout = data.StructLayout({"weight": _BITS, "control": self.control.shape()})
 
         # First register. Beside it, the least exponent whose products need no shift: 0 for weights
         # that give zero, infinity or NaN at once.
         first_valid, first_scaled = Signal(), Signal()
         first = Signal(held_layout)
+        first_numbers = Signal(source.width_bits * lanes)
         weight = Unpacked(FLOAT32, self.weight)
         least_exponent = Signal(FLOAT32.exponent_bits)
         weight_exponent = self.weight[FLOAT32.fraction_bits : -1]
@@ -96,7 +105,7 @@ class RowScale(wiring.Component):
             m.d.sync += [
                 first_valid.eq(self.take),
                 first_scaled.eq(self.scaled),
-                first.numbers.eq(self.numbers),
+                first_numbers.eq(self.numbers),
                 first.weight.eq(self.weight),
                 first.control.eq(self.control),
             ]
@@ -112,15 +121,18 @@ class RowScale(wiring.Component):
         # Second register: it can turn by a lane, the product of its lowest number coming in above.
         second_valid, second_scaled = Signal(), Signal()
         second = Signal(held_layout)
+        second_numbers = Signal(_BITS * lanes)
         is_slow = Signal()
         kinds = Signal(data.ArrayLayout(_KIND, lanes))  # of the numbers before they turn
         turns = Signal()
         m.submodules.full = full = FloatMultiply()
-        m.d.comb += [full.a.eq(second.numbers[:_BITS]), full.b.eq(second.weight)]
+        m.d.comb += [full.a.eq(second_numbers[:_BITS]), full.b.eq(second.weight)]
         with m.If(turns):
-            m.d.sync += second.numbers.eq(Cat(second.numbers[_BITS:], full.product))
+            m.d.sync += second_numbers.eq(Cat(second_numbers[_BITS:], full.product))
         with m.Else():
-            m.d.sync += second.numbers.eq(first.numbers)
+            for lane in range(lanes):
+                number = first_numbers.word_select(lane, source.width_bits)
+                m.d.sync += second_numbers.word_select(lane, _BITS).eq(_widened(source, number))
         with m.If(~freeze):
             m.d.sync += [
                 second_valid.eq(first_valid),
@@ -131,8 +143,8 @@ class RowScale(wiring.Component):
             low = Signal(lanes)  # products that may be denormals
             m.d.sync += is_slow.eq(first_valid & first_scaled & low.any())
             for lane in range(lanes):
-                number = Unpacked(FLOAT32, first.numbers.word_select(lane, _BITS))
-                exponent = number.magnitude[FLOAT32.fraction_bits :]
+                number = Unpacked(source, first_numbers.word_select(lane, source.width_bits))
+                exponent = number.magnitude[source.fraction_bits :]
                 is_zero = ~number.magnitude.any()
                 m.d.comb += low[lane].eq(~is_zero & (exponent < least_exponent))
                 m.d.sync += [
@@ -157,11 +169,9 @@ class RowScale(wiring.Component):
         product = Signal(_BITS * lanes)
         enters = Signal()
         m.d.comb += enters.eq(second_valid & second_scaled & ~is_slow)
-        cycles = self._multiply(m, second, kinds, product)
-        valids, controls = delay(m, "product", enters, second.control, cycles)
-        early = cycles - 2  # a cycle before the product
-        if 2 + early + 1 != self.scaled_cycles:
-            raise AssertionError("the multipliers' latency must be what scaled_cycles says")
+        self._multiply(m, second_numbers, second.weight, kinds, product)
+        valids, controls = delay(m, "product", enters, second.control, self.scaled_cycles - 1)
+        early = self.scaled_cycles - 3  # a cycle before the product
 
         # Out, in order.
         launches_first, launches_second = Signal(), Signal()
@@ -177,24 +187,23 @@ class RowScale(wiring.Component):
             m.d.comb += self.launched.eq(second.control)
         with m.Else():
             m.d.comb += self.launched.eq(first.control)
-        m.d.comb += self.scaled_numbers.eq(Mux(valids[early + 1], product, second.numbers))
+        m.d.comb += self.scaled_numbers.eq(Mux(valids[early + 1], product, second_numbers))
         return m
 
-    def _multiply(self, m: Module, held, kinds, product: Signal) -> int:
-        """Multiply every lane's number by the weight; return the cycles that takes."""
+    def _multiply(self, m: Module, numbers, weight_bits, kinds, product: Signal) -> None:
+        """Multiply every lane's number by the weight."""
         format = FLOAT32
-        weight = Unpacked(format, held.weight)
+        below = format.fraction_bits - self.source.fraction_bits
+        weight = Unpacked(format, weight_bits)
         weight_is_zero = ~weight.magnitude.any()
-        cycles = 0
-        for lane in range(self.lanes):
-            bits = held.numbers.word_select(lane, _BITS)
+        for lane, multiplier in enumerate(self._multipliers):
+            bits = numbers.word_select(lane, _BITS)
             number = Unpacked(format, bits)
             kind = kinds[lane]
-            multiplier = Multiplier(a=_SIGNIFICAND_BITS, b=_SIGNIFICAND_BITS)
             m.submodules[f"multiplier{lane}"] = multiplier
             m.d.comb += [
-                multiplier.a.eq(Cat(bits[: format.fraction_bits], Const(1, 1))),
-                multiplier.b.eq(Cat(held.weight[: format.fraction_bits], Const(1, 1))),
+                multiplier.a.eq(Cat(bits[below : format.fraction_bits], Const(1, 1))),
+                multiplier.b.eq(Cat(weight_bits[: format.fraction_bits], Const(1, 1))),
             ]
             facts = Signal(
                 data.StructLayout(
@@ -230,7 +239,7 @@ class RowScale(wiring.Component):
             # Significand, and the stored exponent less one.
             whole = multiplier.product
             has_carry = whole[-1]
-            low = _SIGNIFICAND_BITS - 1
+            low = self.source.fraction_bits
             kept = Signal(_SIGNIFICAND_BITS, name=f"kept{lane}")
             rounds = Signal(name=f"rounds{lane}")
             exponent = Signal(format.exponent_bits + 1, name=f"exponent{lane}")
@@ -264,5 +273,8 @@ class RowScale(wiring.Component):
             with m.Else():
                 m.d.sync += lane_product.eq(Cat(rounded[: format.width_bits - 1], after.sign))
             m.d.comb += product.word_select(lane, _BITS).eq(lane_product)
-            cycles = multiplier.cycles + 2
-        return cycles
+
+
+def _widened(source: FloatFormat, number: Value) -> Value:
+    """Return a number of a format with the exponents of fp32 as fp32."""
+    return Value.cast(Cat(Const(0, FLOAT32.width_bits - source.width_bits), number))

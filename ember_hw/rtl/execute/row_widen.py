@@ -7,9 +7,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.config import AcceleratorConfig
-from ember_hw.isa.reduce import RowFormat
+from ember_hw.isa.reduce import NUMBER_BYTES, RowFormat
 from ember_hw.rtl.execute.float_format import FLOAT16, FLOAT32, Unpacked, count_leading_zeros
-from ember_hw.rtl.execute.reduce_layouts import lanes
+from ember_hw.rtl.execute.reduce_layouts import group_layout, group_numbers
 from ember_hw.rtl.layouts import row_beat_layout
 
 _BITS = FLOAT32.width_bits
@@ -19,9 +19,10 @@ _SMALL_BITS = FLOAT16.width_bits
 class RowWiden(wiring.Component):
     """Gives a row's numbers as fp32, exactly; of a NaN it keeps every bit that it has.
 
-    A beat of fp32 numbers a cycle; a beat of bf16 or fp16 numbers becomes two, or one where it has
-    no more than half of its numbers, so such rows come at half as many bytes a cycle. In order; a
-    beat leaves a cycle after it came.
+    A beat a cycle, a group of each. A beat of bf16 or fp16 numbers holds twice as many as one of
+    fp32: where there are no more lanes than for those it becomes two groups, or one where it has
+    no more than half of its numbers, and such rows come at half as many bytes a cycle. In order; a
+    group leaves a cycle after its beat came. Lanes that have no number are 0.
 
     Members
     -------
@@ -30,17 +31,16 @@ class RowWiden(wiring.Component):
     i : stream, in
         Beats of rows.
     o : stream, out
-        The same rows in fp32.
+        Groups of the same rows in fp32.
     """
 
     def __init__(self, *, config: AcceleratorConfig):
         self.config = config
-        payload = row_beat_layout(config)
         super().__init__(
             {
                 "format": In(RowFormat),
-                "i": In(stream.Signature(payload)),
-                "o": Out(stream.Signature(payload)),
+                "i": In(stream.Signature(row_beat_layout(config))),
+                "o": Out(stream.Signature(group_layout(config))),
             }
         )
 
@@ -48,56 +48,75 @@ class RowWiden(wiring.Component):
         m = Module()
         config = self.config
         beat = self.i.payload
-        half_bytes = config.bus_bytes // 2
         is_small = Signal()
-        second = Signal()  # half of the beat
         moves = Signal()
-        is_done = Signal()  # the beat, with this half
+        is_done = Signal()  # the beat, with this group
         m.d.comb += [
             is_small.eq(self.format != RowFormat.FP32),
             moves.eq(~self.o.valid | self.o.ready),
-            is_done.eq(~is_small | second | (beat.bytes <= half_bytes)),
             self.i.ready.eq(moves & is_done),
         ]
-        left_bytes = beat.bytes - Mux(second, half_bytes, 0)
+        numbers = group_numbers(config, RowFormat.FP16)
+        bytes_of_group = numbers * _SMALL_BITS // 8
+        if bytes_of_group < config.bus_bytes:
+            second = Signal()  # half of the beat
+            m.d.comb += is_done.eq(~is_small | second | (beat.bytes <= bytes_of_group))
+            with m.If(moves):
+                m.d.sync += second.eq(self.i.valid & ~is_done)
+            small = beat.data.word_select(second, _SMALL_BITS * numbers)
+            left_bytes = beat.bytes - Mux(second, bytes_of_group, 0)
+        else:
+            m.d.comb += is_done.eq(1)
+            small, left_bytes = beat.data, beat.bytes
+        small_bytes = Mux(is_done, left_bytes << 1, NUMBER_BYTES * numbers)
         with m.If(moves):
             m.d.sync += [
-                second.eq(self.i.valid & ~is_done),
                 self.o.valid.eq(self.i.valid),
                 self.o.payload.last.eq(beat.last & is_done),
-                self.o.payload.bytes.eq(
-                    Mux(~is_small, beat.bytes, Mux(is_done, left_bytes << 1, config.bus_bytes))
-                ),
+                self.o.payload.bytes.eq(Mux(is_small, small_bytes, beat.bytes)),
             ]
-        half = Mux(second, beat.data[8 * half_bytes :], beat.data[: 8 * half_bytes])
-        for lane in range(lanes(config)):
-            small = half.word_select(lane, _SMALL_BITS)
-            whole = beat.data.word_select(lane, _BITS)
-            zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, f"lane{lane}")
-            # A small number stands at the top, which is all that bf16 needs.
-            number = Signal(_BITS, name=f"number{lane}")
-            shift = Signal(len(zeros), name=f"shift{lane}")
-            with m.If(moves):
-                m.d.sync += shift.eq(zeros)
-                m.d.sync += number.eq(
-                    Mux(is_small, Cat(Const(0, _BITS - _SMALL_BITS), small), whole)
-                )
+        for lane in range(numbers):
+            whole = Const(0, _BITS)
+            if lane < config.beat_numbers:
+                whole = beat.data.word_select(lane, _BITS)
+            half = small.word_select(lane, _SMALL_BITS)
             m.d.comb += self.o.payload.data.word_select(lane, _BITS).eq(
-                Mux(self.format == RowFormat.FP16, widened_fp16(number, shift), number)
+                widened(m, f"lane{lane}", whole, half, self.format, moves)
             )
         return m
 
 
-def widened_fp16(number: Value, zeros: Value) -> Value:
-    """Return an fp16 number as fp32.
+def widened(m: Module, name: str, whole: Value, small: Value, format: Value, moves: Value) -> Value:
+    """Return a number as fp32, a cycle later.
 
     Parameters
     ----------
-    number : Value of 32 bits
-        With the fp16 number at the top.
-    zeros : Value
-        Leading zeros of its significand.
+    m : Module
+        Gets the assignments.
+    name : str
+        Prefix of the signals.
+    whole, small : Value of 32 and 16 bits
+        The number, where it is fp32 and where it is not.
+    format : Value
+        A `RowFormat`, constant, but for INT8.
+    moves : Value
+        The number of this cycle is taken, or else the one before is held.
     """
+    zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, name)
+    # A small number stands at the top, which is all that bf16 needs.
+    number = Signal(_BITS, name=f"{name}_number")
+    shift = Signal(len(zeros), name=f"{name}_shift")
+    at_top = Cat(Const(0, _BITS - _SMALL_BITS), small)
+    with m.If(moves):
+        m.d.sync += [
+            shift.eq(zeros),
+            number.eq(Mux(format == RowFormat.FP32, whole, at_top)),
+        ]
+    return Mux(format == RowFormat.FP16, _of_fp16(number, shift), number)
+
+
+def _of_fp16(number: Value, zeros: Value) -> Value:
+    """Return what is left to do for fp16: another exponent, no denormals."""
     small = Unpacked(FLOAT16, number[_BITS - _SMALL_BITS :])
     fraction = (small.significand << zeros)[: FLOAT16.fraction_bits]
     exponent = small.exponent - zeros + (FLOAT32.bias - FLOAT16.bias)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ember_hw.bench.presets import unit
 from ember_hw.bench.suites.area import (
+    PLAIN,
     POINTS,
     Point,
     cell_rows,
@@ -58,19 +59,19 @@ def test_each_reduce_unit_stands_behind_the_unit_without_it() -> None:
         if point.config.execute == "queues":
             without.add(point.config.hash())
         else:
-            changes = {"execute": "queues", "results": "stream", "int8_lanes": 0, "reduce_dot": 0}
-            assert point.config.with_changes(**changes).hash() in without
+            assert point.config.with_changes(execute="queues", **PLAIN).hash() in without
 
 
 def test_reduce_unit_has_a_bar_unless_it_has_more_than_it_must() -> None:
-    plain, more = (
-        Point(reducing(unit(128, 64), **changes)) for changes in ({}, {"results": "memory"})
+    plain, more, wide = (
+        Point(reducing(unit(128, 64), **changes))
+        for changes in ({}, {"results": "memory"}, {"reduce_lanes": 16, "int8_rows": 1})
     )
     assert more.config.name == f"{unit(128, 64).name}, reduce, memory"
+    assert wide.config.name == f"{unit(128, 64).name}, reduce, 16 lanes, int8 rows"
     row = reduce_row(plain, 5_001, FACTS)
     assert (row.value, row.reference, row.is_below_bar) == (5_001, 5_000, True)
     assert reduce_row(plain, 5_000, FACTS).is_below_bar is False
-    assert reduce_row(more, 9_000, FACTS).bar is None
     sums = Point(reducing(unit(128, 64), reduce_dot=1))
     assert sums.config.name == f"{unit(128, 64).name}, reduce, sums across"
-    assert reduce_row(sums, 9_000, FACTS).bar is None
+    assert {reduce_row(point, 9_000, FACTS).bar for point in (more, wide, sums)} == {None}

@@ -14,7 +14,9 @@ from ember_hw.host.launch import Launch
 from ember_hw.isa import Event, ReduceOperation, event_mask
 from ember_hw.sim.options import StallingSink
 
-CONFIG = AcceleratorConfig.preset("tiny").with_changes(name="tiny that reduces", execute="reduce")
+CONFIG = AcceleratorConfig.preset("tiny").with_changes(
+    name="tiny that reduces", execute="reduce", int8_rows=1, reduce_dot=1, row_entries=3
+)
 ROW_BYTES = 24
 
 

@@ -115,5 +115,5 @@ def test_formats_that_do_not_fit_are_refused():
         FloatWiden(source=BFLOAT16, target=FLOAT16)
     with refuses("target must be narrower than fp16, not fp32"):
         FloatNarrow(source=FLOAT16, target=FLOAT32)
-    with refuses("integer_bits must be from 1 to 24, not 25"):
-        FloatFromInteger(integer_bits=25)
+    with refuses("width of integer must be from 1 to 24 bits, not 25"):
+        FloatFromInteger(integer=25)

@@ -23,10 +23,17 @@ from ember_hw.rtl.execute.tests.reduce_cases import (
 from ember_hw.rtl.execute.tests.reduce_model import Outcome, run_reduce
 from ember_hw.rtl.tests.harness import CONFIG, Bench, payloads
 
-NARROW = AcceleratorConfig.preset("tiny")
-SMALL = AcceleratorConfig.preset("small").with_changes(execute="reduce", int8_lanes=2)
-#: Both ways to accumulate; the narrow bus has results forwarded, as the widest ones do.
-UNITS = [(NARROW, True), (SMALL, False)]
+#: As many lanes as a beat has fp32 numbers; codes come a quarter of a beat a cycle.
+NARROW = AcceleratorConfig.preset("tiny").with_changes(execute="reduce", int8_rows=1)
+SMALL = AcceleratorConfig.preset("small").with_changes(
+    execute="reduce", reduce_dot=1, row_entries=3
+)
+#: Lanes for whole beats of bf16 and fp16, and half of the codes of a beat.
+WIDE = NARROW.with_changes(reduce_lanes=4)
+#: Units that take rows of codes.
+CODED = [(NARROW, True), (WIDE, True)]
+#: Both ways to accumulate; narrow buses have results forwarded, as the widest ones do.
+UNITS = [(NARROW, True), (SMALL, False), (WIDE, True)]
 
 
 def _expected(case: Case, config: AcceleratorConfig) -> list[np.ndarray]:
@@ -119,10 +126,11 @@ def test_rows_of_small_numbers_are_widened(config, forwards, format):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("half_scale", [False, True])
-def test_rows_of_codes_are_scaled_and_biased(half_scale):
+@pytest.mark.parametrize(("config", "forwards"), CODED)
+def test_rows_of_codes_are_scaled_and_biased(config, forwards, half_scale):
     for seed, columns in enumerate((1, 3, 4, 8, 9, 12, 31, 64, 120)):
         case = bag_case(
-            SMALL,
+            config,
             [3, 0, 1, 20],
             columns,
             seed=seed,
@@ -133,34 +141,51 @@ def test_rows_of_codes_are_scaled_and_biased(half_scale):
             half_scale=half_scale,
         )
         stalls = (0.2, 0.2 * (seed % 2), 0.2)
-        outcome = run_reduce(case, SMALL, forwards=False, seed=seed, stalls=stalls)
-        _assert_model(outcome, case, SMALL)
+        outcome = run_reduce(case, config, forwards=forwards, seed=seed, stalls=stalls)
+        _assert_model(outcome, case, config)
 
 
 @pytest.mark.verilator
-def test_codes_come_at_a_number_a_lane():
-    case = bag_case(SMALL, [8] * 20, 120, seed=1, format=RowFormat.INT8)  # in 8 beats
-    outcome = run_reduce(case, SMALL, forwards=False)
-    assert outcome.beats == 160 * 8
-    assert 160 * 60 - 20 <= outcome.row_cycles <= 160 * 60
+@pytest.mark.parametrize(("config", "forwards"), CODED)
+def test_codes_come_at_a_number_a_lane(config, forwards):
+    case = bag_case(config, [8] * 20, 120, seed=1, format=RowFormat.INT8)
+    outcome = run_reduce(case, config, forwards=forwards)
+    _assert_model(outcome, case, config)
+    assert outcome.beats == 160 * 128 // config.bus_bytes
+    cycles = 160 * 120 // config.lanes
+    assert cycles - 35 <= outcome.row_cycles <= cycles
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("columns", [0, 7, 9])
-def test_row_of_other_codes_stops_the_unit(columns):
-    case = bag_case(SMALL, [2, 2], 8, seed=4, format=RowFormat.INT8)
+@pytest.mark.parametrize(("config", "forwards"), CODED)
+def test_row_of_other_codes_stops_the_unit(config, forwards, columns):
+    case = bag_case(config, [2, 2], 8, seed=4, format=RowFormat.INT8)
     row = case.rows[3][:8].tolist() + [1] * columns
     case = replace(case, rows=[*case.rows[:3], np.array(row, np.uint8)])
-    outcome = run_reduce(case, SMALL, forwards=False)
+    outcome = run_reduce(case, config, forwards=forwards)
     assert (outcome.legal, outcome.misfits, outcome.ended) == (True, 1, 0)
 
 
 @pytest.mark.verilator
-def test_small_numbers_come_at_half_the_bytes():
-    case = bag_case(SMALL, [8] * 20, 64, seed=1, format=RowFormat.BF16)
-    outcome = run_reduce(case, SMALL, forwards=False)
-    assert outcome.beats == 160 * 8
-    assert 160 * 16 - 3 <= outcome.row_cycles <= 160 * 16
+@pytest.mark.parametrize("format", [RowFormat.BF16, RowFormat.FP16])
+@pytest.mark.parametrize(("config", "forwards"), UNITS)
+def test_small_numbers_come_at_a_number_a_lane(config, forwards, format):
+    case = bag_case(config, [8] * 20, 64, seed=1, format=format)
+    outcome = run_reduce(case, config, forwards=forwards)
+    beats = 160 * 128 // config.bus_bytes
+    cycles = beats * (2 if config.lanes == config.beat_numbers else 1)
+    assert outcome.beats == beats
+    assert cycles - 3 <= outcome.row_cycles <= cycles + 2
+
+
+@pytest.mark.verilator
+def test_results_wait_for_beats_where_groups_are_wider():
+    # A result of 28 beats comes of 14 groups, so each row of a copy waits for the one before it.
+    case = bag_case(WIDE, [1] * 40, 56, seed=1, format=RowFormat.BF16)
+    outcome = run_reduce(case, WIDE, forwards=True)
+    _assert_model(outcome, case, WIDE)
+    assert 40 * 28 <= outcome.cycles <= 40 * 28 + 250
 
 
 @pytest.mark.verilator
@@ -221,7 +246,9 @@ def test_length_of_a_scalar():
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize(("config", "forwards", "beats"), [(NARROW, True, 4), (SMALL, False, 8)])
+@pytest.mark.parametrize(
+    ("config", "forwards", "beats"), [(NARROW, True, 4), (SMALL, False, 8), (WIDE, True, 4)]
+)
 def test_no_cycle_is_lost(config, forwards, beats, scaled):
     columns = beats * config.bus_bytes // 4
     case = bag_case(config, [8] * 40, columns, seed=2, scaled=scaled)
@@ -245,7 +272,7 @@ def test_an_empty_bag_takes_one_cycle():
 def test_short_rows_take_the_cycles_that_are_promised(config, forwards):
     dut = ReduceUnit(config=config, forwards=forwards)
     dut._MustUse__used = True
-    for beats in range(1, dut.least_row_beats + 1):
+    for beats in range(1, dut.least_row_groups + 1):
         columns = beats * config.bus_bytes // 4
         cycles = []
         for rows in (40, 100):
@@ -253,7 +280,7 @@ def test_short_rows_take_the_cycles_that_are_promised(config, forwards):
             outcome = run_reduce(case, config, forwards=forwards)
             _assert_model(outcome, case, config)
             cycles.append(outcome.row_cycles)
-        assert cycles[1] - cycles[0] == 60 * dut.least_row_beats
+        assert cycles[1] - cycles[0] == 60 * dut.least_row_groups
 
 
 @pytest.mark.verilator
@@ -296,5 +323,5 @@ def test_microcode_that_means_nothing_is_illegal(path, field, value):
 
 @pytest.mark.verilator
 def test_codes_are_illegal_without_lanes_for_them():
-    case = bag_case(NARROW, [1], 8, seed=0, format=RowFormat.INT8)
-    assert not run_reduce(case, NARROW, forwards=True).legal
+    case = bag_case(SMALL, [1], 8, seed=0, format=RowFormat.INT8)
+    assert not run_reduce(case, SMALL, forwards=False).legal

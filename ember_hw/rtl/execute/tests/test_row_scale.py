@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from ember_hw.rtl.execute.float_format import BFLOAT16, FLOAT16, FLOAT32
 from ember_hw.rtl.execute.row_scale import RowScale
 from ember_hw.rtl.execute.tests.reduce_cases import any_numbers
 from ember_hw.rtl.tests.harness import Bench, refuses
@@ -22,11 +24,18 @@ def test_lanes_are_counted_from_one():
         RowScale(lanes=0, control=8)
 
 
-def test_products_come_in_order_and_those_with_denormals_later():
-    dut = RowScale(lanes=LANES, control=8)
+def test_numbers_have_the_exponents_of_fp32():
+    with refuses("source must have the exponents of fp32, not be fp16"):
+        RowScale(lanes=1, control=8, source=FLOAT16)
+
+
+@pytest.mark.parametrize("source", [FLOAT32, BFLOAT16])
+def test_products_come_in_order_and_those_with_denormals_later(source):
+    dut = RowScale(lanes=LANES, control=8, source=source)
     bench = Bench(dut, seed=3)
     random = np.random.default_rng(3)
     rows = any_numbers(random, (60, LANES), 0.05)
+    rows.view(np.uint32)[...] &= -1 << (32 - source.width_bits) & 0xFFFF_FFFF
     weights = any_numbers(random, 60, 0.05).view(np.uint32)
     # Plain numbers first, so that the cycles of a beat are known.
     rows[:8], weights[:8] = 1.5, 0x3F400000
@@ -34,7 +43,8 @@ def test_products_come_in_order_and_those_with_denormals_later():
 
     async def send(ctx):
         for beat, (row, weight) in enumerate(zip(rows, weights, strict=True)):
-            ctx.set(dut.numbers, int.from_bytes(row.tobytes(), "little"))
+            narrow = row if source is FLOAT32 else row.view(np.uint16)[1::2]
+            ctx.set(dut.numbers, int.from_bytes(narrow.tobytes(), "little"))
             ctx.set(dut.weight, int(weight))
             ctx.set(dut.scaled, 1)
             ctx.set(dut.control, beat)
