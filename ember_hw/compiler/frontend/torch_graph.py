@@ -11,7 +11,11 @@ from typing import Any
 
 import torch
 
-_TORCH_FOLDER = str(Path(torch.__file__).parent)
+#: What stands between a model's line and a node: torch, and the drop-in modules.
+_LIBRARIES = (
+    str(Path(torch.__file__).parent),
+    *(str(Path(__file__).parents[2] / "host" / "nn" / f"{n}.py") for n in ("modules", "quantized")),
+)
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
@@ -26,13 +30,14 @@ def target_name(node: torch.fx.Node) -> str:
 def describe(node: torch.fx.Node) -> str:
     """Name a node, its target and, where torch recorded it, the line of the model it stands for.
 
-    The line is the innermost one outside torch, or the innermost if all are torch's.
+    The line is the innermost one outside torch and the drop-in modules, or the innermost of all if
+    there is none.
     """
     text = f"node {node.name!r} ({target_name(node)})"
     frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
     if not frames:
         return text
-    outside = [frame for frame in frames if not frame[0].startswith(_TORCH_FOLDER)]
+    outside = [frame for frame in frames if not frame[0].startswith(_LIBRARIES)]
     file, line = (outside or frames)[-1]
     return f"{text} at {file}:{line}"
 

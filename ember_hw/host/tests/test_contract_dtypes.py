@@ -72,6 +72,7 @@ def test_a_graph_of_torch_holds_quantised_tables(
         "embedding_bag",
         "embedding",
     ]
+    assert all("contract/dtypes.py:" in operation.where for operation in record.operations)
     assert counting.launches == 3
     assert record.refusals == []
     first: Any = model.bags[0]
