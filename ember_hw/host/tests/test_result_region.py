@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+import ember_hw
 from ember_hw.compiler import compile_function
 from ember_hw.compiler.backend.reduce_split import Execute
 from ember_hw.compiler.tests.kernels import KERNELS, Kernel
@@ -91,6 +94,39 @@ def test_runs_of_other_sizes_have_regions_of_their_own() -> None:
         assert set(run.launch(0).results.region.data.tolist()) == {0xA5}  # pyright: ignore[reportOptionalMemberAccess]
         loaded.keep(run)
     assert sizes == [192, 192, 6 * 256]
+
+
+class Bags(torch.nn.Module):
+    """Tables whose rows have lengths of their own, pooled by one program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.wide = torch.nn.EmbeddingBag(10, 24, mode="sum").requires_grad_(False)
+        self.narrow = torch.nn.EmbeddingBag(7, 3, mode="sum").requires_grad_(False)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor) -> Any:
+        return self.wide(a, offsets), self.narrow(b, offsets)
+
+
+@pytest.mark.parametrize(("execute", "results"), [("fabric", 3), ("host", 4)])
+def test_results_have_the_lengths_of_their_tables(
+    devices: tuple[Device, Device], execute: Execute, results: int
+) -> None:
+    """In the fabric the host's bundles tell them, else those of the unit alone."""
+    inputs = torch.tensor([1, 9, 4, 4]), torch.tensor([6, 0, 2, 2]), torch.tensor([0, 3, 3])
+    program = ember_hw.compile(Bags(), inputs, config=CONFIG, execute=execute)
+    assert program.nests[0].microcode.get("reduce", "length_source") == Source.SLOT
+    request = binding_of(program).request(program, inputs)
+    (launch,) = LoadedProgram(program).launches(request)
+    assert launch.results is not None
+    assert launch.results.runs == ((results, 96), (results, 12))
+    assert launch.results.region.num_bytes == results * (96 + 16)
+    _, memory = devices
+    found, wanted = memory.run(program, inputs), binding_of(program).reference(program, inputs)
+    for one, other in zip(found, wanted, strict=True):
+        assert bit_equal(np.asarray(one), np.asarray(other))
+    assert memory.report.written_bytes == results * (96 + 12)
 
 
 def told_by(launch: Launch, scalar: int) -> Launch:
