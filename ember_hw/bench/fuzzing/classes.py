@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -131,10 +131,22 @@ class RealCase(NamedTuple):
     inputs: Callable[[np.random.Generator, int], Inputs]
 
 
-def draws(kind: str, calls: int, seed: int) -> Iterator[Draw]:
-    """Yield draws of an op class with so many calls in sum; each of its models comes in turn."""
+def draws(
+    kind: str, calls: int, seed: int, without: Collection[str] = frozenset()
+) -> Iterator[Draw]:
+    """Yield draws of an op class with so many calls in sum; each of its models comes in turn.
+
+    Parameters
+    ----------
+    kind : str
+        The class.
+    calls, seed : int
+        Of all draws.
+    without : collection of str
+        Models that are left out.
+    """
     random = np.random.default_rng([seed, KINDS.index(kind)])
-    names = [name for name, case in MODELS.items() if case.kind == kind]
+    names = [n for n, case in MODELS.items() if case.kind == kind and n not in without]
     # No fewer draws than models, as far as there are calls.
     each = max(1, min(CALLS_A_MODEL, calls // len(names)))
     for number, first in enumerate(range(0, calls, each)):

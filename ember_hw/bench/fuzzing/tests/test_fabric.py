@@ -32,7 +32,7 @@ def test_every_class_and_dtype_is_drawn_as_often_as_said():
 def test_real_data_comes_in_every_dtype_of_its_classes():
     real = [part for part in parts(0, 0, real=True) if part.data]
     assert {part.dtype for part in real if part.data == "MovieLens-100K"} == {
-        "float32", "float16", "bfloat16"
+        "float32", "float16", "bfloat16", "int8"
     }  # fmt: skip
     assert {part.data for part in real} >= {"MovieLens-100K", "karate club"}
 
@@ -81,6 +81,8 @@ def test_what_the_fabric_does_not_run_is_a_failure():
         Pooled("bag_mean_padding", "bfloat16", 17, 4),
         Pooled("embedding", "bfloat16", 3, 5),
         Pooled("spmm", "float32", 1100, 6),
+        Pooled("bag_weighted", "int8", 17, 7),
+        Pooled("transe_2", "float32", 5, 8),
     ],
     ids=str,
 )
