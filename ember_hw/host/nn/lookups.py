@@ -177,6 +177,18 @@ class Lookups:
             device.unload(held.program)
         self._held.clear()
 
+    def reload(self, rows: Any) -> None:
+        """Bring rows of the one table in again; see `Device.reload`.
+
+        Raises
+        ------
+        TypeError, IndexError
+            Rows are no integers, or no rows of the table.
+        """
+        for (device, *_), held in self._held.items():
+            changed = None if rows is None else dict.fromkeys(held.program.tables, rows)
+            device.reload(held.program, changed)
+
     def pool(self, call: BagCall) -> Tensor:
         """Return the pooled rows of one bag, (B, D) of the output dtype."""
         program = self._program(

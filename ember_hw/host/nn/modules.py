@@ -21,16 +21,44 @@ from ember_hw.host.nn.graphs import outside_graphs, torch_forward
 from ember_hw.host.nn.lookups import Lookups, check_weight
 from ember_hw.host.request import check_mode, padding_row
 
-__all__ = ["Embedding", "EmbeddingBag"]
+__all__ = ["Embedding", "EmbeddingBag", "OnDevice"]
 
 Tensor = torch.Tensor
 
 
-class _DropIn(torch.nn.Module):
-    """What both modules have: a device, and a way from torch's own."""
+class OnDevice(torch.nn.Module):
+    """A module whose lookups run on a device."""
+
+    _lookups: Lookups
+
+    @property
+    def accelerator(self) -> Device:
+        """The device that computes the lookups; its `report` tells of the latest run."""
+        return self._lookups.device
+
+    def reload(self, rows: Tensor | None = None) -> None:
+        """Tell the device that the table was changed, and which rows of it; see `Device.reload`.
+
+        Nothing depends on it: a call never uses values that are out of date. A device with a memory
+        of its own gets along with fewer bytes, where rows changed that no call has looked up.
+
+        Parameters
+        ----------
+        rows : int32 or int64 (N,), optional
+            The rows; all of them if absent.
+
+        Raises
+        ------
+        TypeError, IndexError
+            They are no integers, or no rows of the table.
+        """
+        self._lookups.reload(rows)
+
+
+class _DropIn(OnDevice):
+    """What both modules have: a way from torch's own."""
 
     _theirs: ClassVar[type[torch.nn.Module]]
-    _lookups: Lookups
     _output_dtype: torch.dtype | None
 
     @classmethod
@@ -73,11 +101,6 @@ class _DropIn(torch.nn.Module):
         own: torch.dtype | None = facts.get("_output_dtype")
         made._finish(chosen_device(device), opt_level, output_dtype or own)
         return made.train(module.training)
-
-    @property
-    def accelerator(self) -> Device:
-        """The device that computes the lookups; its `report` tells of the latest run."""
-        return self._lookups.device
 
     def _finish(
         self, accelerator: Device | None, opt_level: int, output_dtype: torch.dtype | None

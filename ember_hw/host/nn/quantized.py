@@ -27,7 +27,7 @@ from ember_hw.host.nn.functional import (
     run_rows,
 )
 from ember_hw.host.nn.lookups import Lookups
-from ember_hw.host.nn.modules import Embedding, EmbeddingBag, check_source, options_of
+from ember_hw.host.nn.modules import Embedding, EmbeddingBag, OnDevice, check_source, options_of
 from ember_hw.host.request import check_mode, padding_row
 
 __all__ = ["QuantizedEmbedding", "QuantizedEmbeddingBag"]
@@ -35,7 +35,7 @@ __all__ = ["QuantizedEmbedding", "QuantizedEmbeddingBag"]
 Tensor = torch.Tensor
 
 
-class _Quantized(torch.nn.Module):
+class _Quantized(OnDevice):
     """A quantised table on a device: the buffer `rows`, and what its bytes are."""
 
     rows: Tensor
@@ -67,11 +67,6 @@ class _Quantized(torch.nn.Module):
         """The table; its rows are the memory of the buffer `rows`, where that is on the CPU."""
         rows = tensor_array(self.rows)
         return QuantizedTable(rows, self.embedding_dim, self.codes, self.scale_dtype)
-
-    @property
-    def accelerator(self) -> Device:
-        """The device that computes the lookups; its `report` tells of the latest run."""
-        return self._lookups.device
 
     def extra_repr(self) -> str:
         """Return shape and format."""

@@ -20,7 +20,7 @@ from ember_hw.host.device import Device
 from ember_hw.host.launch import Launch
 from ember_hw.host.likely_rows import LikelyRows, Uploads
 from ember_hw.host.memory_layout import Region
-from ember_hw.nn import EmbeddingBag
+from ember_hw.nn import EmbeddingBag, QuantizedEmbeddingBag
 
 ROWS, COLUMNS = 40, 12
 CONFIG = AcceleratorConfig.preset("tables")
@@ -144,6 +144,22 @@ def test_no_row_is_stale_whatever_was_told(
         bag.weight.data[30] -= 1.0  # which no count tells
         found = bag(torch.tensor([[5, 30]]))
         assert torch.equal(found[0], bag.weight[5] + bag.weight[30])
+
+
+def test_a_module_says_which_rows_it_changed(far: FarMemory, device: Device) -> None:
+    bag = EmbeddingBag(ROWS, 16, mode="sum", device=device)
+    packed = QuantizedEmbeddingBag.from_torch(bag, "int8", device=device)
+    for module, table, row_bytes in ((bag, bag.weight, 64), (packed, packed.rows, 64)):
+        with torch.no_grad():
+            module(torch.tensor([[1, 2]]))
+            table[5] = 0
+            module.reload(torch.tensor([5]))
+            assert torch.equal(module(torch.tensor([[5]])), torch.zeros(1, 16))
+            # The two rows that were read might have changed, too.
+            assert far.written["tab"] == 3 * row_bytes
+            module.reload()
+            with pytest.raises(IndexError, match=r"^rows\[0\] must be in \[0, 40\), the rows of"):
+                module.reload(torch.tensor([40]))
 
 
 def a_program() -> tuple[ember_hw.Program, torch.nn.EmbeddingBag]:
