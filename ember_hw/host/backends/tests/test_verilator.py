@@ -71,6 +71,14 @@ def test_every_level_gives_the_one_answer(device: Device, opt_level: int) -> Non
         assert bit_equal(run_case(device, case, opt_level), case.expected()), case.name
 
 
+def test_runs_of_one_size_read_what_each_brings(device: Device) -> None:
+    program = bag_program(TABLE, config=CONFIG)
+    for shift in (0, 1, 2, 0):
+        rows = TABLE[shift:]
+        expected = np.stack([np.zeros(7, np.float32), (rows[3] + rows[1]) + rows[4], rows[1]])
+        assert bit_equal(device.run(program, (INPUTS[0] + shift, INPUTS[1])), expected)
+
+
 @pytest.mark.parametrize("sink", ["ideal", "core-like"])
 def test_answer_does_not_depend_on_memory_and_sink(sink: str) -> None:
     with open_tiny(memory=TestMemory(seed=3), sink=sink) as device:
