@@ -58,10 +58,11 @@ def verilog(
     epilog=examples(
         "ember-hw build ulx3s -o build/ulx3s",
         "ember-hw build ulx3s -o build/ulx3s --memory block --seed 2",
+        "ember-hw build ecpix5 -o build/ecpix5",
     )
 )
 def build(
-    board: Annotated[str, typer.Argument(help="A board: ulx3s.")],
+    board: Annotated[str, typer.Argument(help="A board: ulx3s or ecpix5.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     config: Annotated[
         str | None,
@@ -69,7 +70,10 @@ def build(
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="The board's memory: sdram or block.", show_default="the board's first"),
+        typer.Option(
+            help="The board's memory: sdram or block; of ecpix5 ddr3 or ddr3-cpu.",
+            show_default="the board's first",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the placer.", min=1)] = 1,
     as_json: Json = False,
@@ -77,7 +81,7 @@ def build(
     """Build a board's bitstream with open tools.
 
     Writes top.bit and report.json. Takes ten minutes; what is built is kept, so a second run is
-    short. The tools come with pip install 'ember-hw[boards]'.
+    short. The tools come with pip install 'ember-hw[boards]', DDR3 with 'ember-hw[boards,ddr3]'.
     """
     with Steps() as step:
         step("looking up the board")

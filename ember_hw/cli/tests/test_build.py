@@ -50,4 +50,4 @@ def test_options_reach_the_build(ember_hw, asked, tmp_path: Path, capsys) -> Non
 
 def test_unknown_board_is_refused(ember_hw, tmp_path: Path, capsys) -> None:
     assert ember_hw("build", "arty", "-o", tmp_path) == 1
-    assert "ember-hw: board must be one of ulx3s, not 'arty'\n" in capsys.readouterr().err
+    assert "ember-hw: board must be one of ecpix5, ulx3s, not 'arty'\n" in capsys.readouterr().err
