@@ -49,11 +49,13 @@ def read_clocks(report: Mapping[str, Any], target_mhz: Mapping[str, float]) -> d
     ToolError
         The report has no clock of the first domain.
     """
-    domains = {clock_net(domain): domain for domain in target_mhz}
+    nets = {domain: clock_net(domain) for domain in target_mhz}
     clocks: dict[str, Clock] = {}
     for net, found in report["fmax"].items():
         bare = str(net).removeprefix(_GLOBAL)
-        name = domains.get(bare, bare)
+        # yosys may name the net after the module that drives it: `clocks.sdram_clk`.
+        names = [domain for domain, own in nets.items() if bare in (own, f"clocks.{own}")]
+        (name,) = names or [bare]
         clocks[name] = Clock(
             fmax_mhz=round(found["achieved"], 2),
             target_mhz=target_mhz[name] if name in target_mhz else found["constraint"],

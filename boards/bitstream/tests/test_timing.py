@@ -42,6 +42,17 @@ def test_clocks_are_found_by_domain():
     check_timing(clocks, 1)
 
 
+def test_net_may_bear_the_name_of_what_makes_the_clocks():
+    fmax = {
+        "$glbnet$clk": REPORT["fmax"]["$glbnet$clk"],
+        "$glbnet$clocks.sdram_clk": {"achieved": 99.0, "constraint": 90},
+    }
+    clocks = read_clocks({**REPORT, "fmax": fmax}, {"sync": 50.0, "sdram": 100.0})
+    assert (clocks["sdram"].fmax_mhz, clocks["sdram"].target_mhz) == (99.0, 100.0)
+    with pytest.raises(ToolError, match=r"^clock 'sdram' must reach 100 MHz, not 99; "):
+        check_timing(clocks, 1)
+
+
 def test_clock_of_no_domain_must_reach_what_nextpnr_derived():
     fmax = {**REPORT["fmax"], "jtag_clock": {"achieved": 20.0, "constraint": 25.0}}
     clocks = read_clocks({**REPORT, "fmax": fmax}, {"sync": 50.0})
