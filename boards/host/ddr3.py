@@ -134,6 +134,9 @@ def prepare_memory(board: Board, progress: Callable[[str], None]) -> list[LaneLe
         )
     progress("DDR3: mode registers")
     registers.run([("ddrctrl_init_done", 0), ("ddrctrl_init_error", 0)])
+    (control,) = registers.run([("sdram_dfii_control", None)])
+    if not control & _SELECT_CONTROLLER:  # left by a host that broke off, maybe with an open row
+        registers.run([*_at(0, _ALL_BANKS), *_command(0, _PRECHARGE)])
     for step in STEPS:
         registers.run(_step(step))
         sleep(step.seconds)

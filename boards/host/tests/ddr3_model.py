@@ -93,6 +93,7 @@ class Registers(dict[int, int]):
             assert (phase, command & 0b110000, self.row) == (0, 0b100000, 0)
             self._read()
         else:
+            assert self.row is None
             self.log.append((self.of("sdram_dfii_control"), command, address, bank))
 
     def _wide(self, name: str) -> int:

@@ -18,7 +18,7 @@ from ember_hw.boards.host.ddr3 import STEPS, LaneLevel, prepare_memory
 from ember_hw.boards.host.tests.ddr3_model import Lane, board_with
 from ember_hw.boards.host.tests.fakes import DESCRIPTION, FakeBoard
 from ember_hw.boards.links.frame import BOARD_REGISTERS
-from ember_hw.errors import DeviceError
+from ember_hw.errors import DeviceError, LinkError
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,25 @@ def test_chip_is_brought_up_in_the_order_of_the_standard(waits: list[float]) -> 
     controls = [control for control, command, _, _ in registers.log if not command]
     assert controls[:2] == [0b1100, 0b1110]
     assert waits[:2] == [2e-3, 1e-3]
+
+
+def test_host_goes_on_where_one_broke_off() -> None:
+    board, fake, registers = board_with(HOST_KIND, Lane(1, (1, 2)), Lane(0, (1,)))
+    write, count = fake.write, [0]
+
+    def breaks(content: bytes) -> None:
+        count[0] += 1
+        if count[0] > 400:
+            raise LinkError("port fake must be open")
+        write(content)
+
+    fake.write = breaks
+    with pytest.raises(LinkError, match=r"^port fake must be open$"):
+        prepare_memory(board, lambda text: None)
+    assert registers.row is not None
+    fake.write = write
+    again = Board(LinkClient(fake, seed=2))
+    assert [level.bitslip for level in prepare_memory(again, lambda text: None)] == [1, 0]
 
 
 @pytest.mark.skipif(find_spec("litedram") is None, reason="the extra `ddr3` isn't installed")
