@@ -32,6 +32,7 @@ from ember_hw.compiler.backend.reduce_match import (
 from ember_hw.compiler.backend.reduce_values import Values
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.dialects.au_program import AccessProgram, MemoryStream, read_program
+from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.nest import FabricPart, Nest, Patch, ResultRow
 from ember_hw.errors import UnsupportedError
 from ember_hw.isa import Event, ReduceOperation, RowFormat, Source, event_bit
@@ -205,6 +206,8 @@ def _passed(nest: Nest, program: AccessProgram, operation: Literal["copy", "rows
     """Return a nest each of whose rows leaves as a result."""
     get = nest.microcode.get
     scalar = _length_scalar(nest, 0)
+    if scalar is not None and isinstance(program.rows[0].element_type, QuantizedType):
+        raise HostReason("the length of rows of codes is loaded, and is not a result's")
     try:
         host = unpooled_host(program, nest)
     except LimitError as error:

@@ -21,9 +21,11 @@ from ember_hw.compiler.program import Program
 from ember_hw.compiler.quantized_rows import dequantize, quantize
 from ember_hw.compiler.self_check import check_of
 from ember_hw.config import AcceleratorConfig
-from ember_hw.errors import UnsupportedError
+from ember_hw.errors import ProgramError, UnsupportedError
+from ember_hw.host.backends.requests import check_leaves
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device, open_device
+from ember_hw.host.launch import Launch
 from ember_hw.host.reference import bit_equal
 
 CONFIG = AcceleratorConfig.preset("tables")
@@ -253,6 +255,20 @@ def test_every_pass_over_an_embedding_is_checked(opt_level: int) -> None:
         verify="every-pass",
     )
     assert program.model["types"] == ["q4f16", "f32", "f32"]
+
+
+@pytest.mark.parametrize("codes", ["int8", "int4"])
+def test_rows_of_loaded_length_do_not_pass_the_reduce_unit(codes: str) -> None:
+    config = CONFIG.with_changes(name="reducing", execute="reduce")
+    spec = bags_spec("sum", codes, "float16", weighted=False)
+    program = build(emit_scf(spec), spec, opt_level=3, config=config)
+    (nest,) = program.nests
+    assert nest.fabric is None
+    with open_device("interpreter", config=config) as device:
+        check_bags(device, program)  # it has no queue to lose them in
+    launch = Launch(nest.microcode, (), (), nest=nest)
+    with pytest.raises(ProgramError, match=r"must leave through the reduce unit of config 'reduc"):
+        check_leaves(launch, config)
 
 
 def test_a_poisoned_row_changes_the_result(tables_device: Device) -> None:
