@@ -16,12 +16,13 @@ from ember_hw.rtl.execute.tests.reduce_cases import (
     bag_case,
 )
 from ember_hw.rtl.execute.tests.reduce_model import Outcome, run_reduce
+from ember_hw.rtl.execute.tests.test_reduce_unit import SMALL as CONFIG
 
-CONFIG = AcceleratorConfig.preset("small").with_changes(
-    name="sums", execute="reduce", reduce_dot=1, row_entries=3
-)
-NARROW = CONFIG.with_changes(name="narrow sums", data_width_bits=64)
-WIDE = CONFIG.with_changes(name="wide sums", data_width_bits=512)
+NARROW = CONFIG.with_changes(name="narrow", data_width_bits=64)
+WIDE = CONFIG.with_changes(name="wide", data_width_bits=512)
+
+pytestmark = [pytest.mark.verilator, pytest.mark.timeout(900)]  # the first one builds the model
+
 #: What the unit takes of each fold.
 HEADERS = [
     (fold, (second, third))
@@ -31,6 +32,11 @@ HEADERS = [
     if (fold, third) != (Fold.SQUARE, Chain.MULTIPLY)
 ]
 TRANSE = (Fold.ABSOLUTE, (Chain.ADD, Chain.ADD))
+
+
+def run(case: Case, config: AcceleratorConfig, **options) -> Outcome:
+    """Run a case; the model is that of other tests."""
+    return run_reduce(case, config, forwards=False, **options)
 
 
 def _expected(case: Case, config: AcceleratorConfig) -> list[int]:
@@ -46,7 +52,6 @@ def _assert_model(outcome: Outcome, case: Case, config: AcceleratorConfig) -> No
     assert outcome.ended == sum(last for *_, last in case.bundles)
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize(
     "config",
     [
@@ -73,28 +78,25 @@ def test_random_sums_are_the_models(config, seed):
             kept=[int(random.integers(3))] if random.random() < 0.5 else [],
         )
         stalls = random.choice([0.0, 0.2, 0.9], 3).tolist()
-        outcome = run_reduce(case, config, seed=number, stalls=stalls)
+        outcome = run(case, config, seed=number, stalls=stalls)
         _assert_model(outcome, case, config)
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("columns", [1, 3, 255, 256, 257, 511, 513, 1023, 1025, 1100, 2048])
 def test_rows_of_any_length_fit(columns):
     for seed, stalls in enumerate([(0.0, 0.0, 0.0), (0.2, 0.2, 0.2)]):
         case = dot_case(
             CONFIG, *TRANSE, columns, 21, seed=seed, corners=0.001, kept=[1] if seed else []
         )
-        outcome = run_reduce(case, CONFIG, seed=seed, stalls=stalls, patience=5 * columns + 200)
+        outcome = run(case, CONFIG, seed=seed, stalls=stalls, patience=5 * columns + 200)
         _assert_model(outcome, case, CONFIG)
 
 
-@pytest.mark.verilator
 def test_rows_of_small_numbers_are_widened():
     case = dot_case(CONFIG, *TRANSE, 35, 20, seed=1, corners=0.1, format=RowFormat.BF16)
-    _assert_model(run_reduce(case, CONFIG, stalls=(0.2, 0.2, 0.2)), case, CONFIG)
+    _assert_model(run(case, CONFIG, stalls=(0.2, 0.2, 0.2)), case, CONFIG)
 
 
-@pytest.mark.verilator
 def test_bags_are_pooled_as_ever():
     case = bag_case(CONFIG, [3, 0, 9, 1], 33, seed=2, corners=0.1, scaled=True)
     expected = reduce_rows(
@@ -103,52 +105,47 @@ def test_bags_are_pooled_as_ever():
         [(events, scalars) for events, scalars, _ in case.bundles],
         [row.tobytes() for row in case.rows],
     )
-    outcome = run_reduce(case, CONFIG, stalls=(0.2, 0.2, 0.2))
+    outcome = run(case, CONFIG, stalls=(0.2, 0.2, 0.2))
     assert [row.tolist() for row in outcome.results] == [
         row.view(np.uint32).tolist() for row in expected
     ]
 
 
-@pytest.mark.verilator
 def test_an_element_a_cycle():
     cycles = []
     for sums in (100, 300):
         case = dot_case(CONFIG, *TRANSE, 64, sums, seed=3)
-        outcome = run_reduce(case, CONFIG)
+        outcome = run(case, CONFIG)
         _assert_model(outcome, case, CONFIG)
         cycles.append(outcome.cycles)
     assert cycles[1] - cycles[0] == 200 * 64
 
 
-@pytest.mark.verilator
 def test_short_rows_come_a_beat_a_cycle():
     case = dot_case(CONFIG, *TRANSE, 3, 400, seed=3)
-    outcome = run_reduce(case, CONFIG)
+    outcome = run(case, CONFIG)
     _assert_model(outcome, case, CONFIG)
     assert outcome.row_cycles <= 3 * 400 + 10
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize("columns", [7, 9])
 def test_row_of_another_length_stops_the_unit(columns):
     case = dot_case(CONFIG, *TRANSE, 8, 4, seed=4)
     rows = [*case.rows[:7], case.rows[7][:1].repeat(columns), *case.rows[8:]]
-    outcome = run_reduce(replace(case, rows=rows), CONFIG)
+    outcome = run(replace(case, rows=rows), CONFIG)
     assert (outcome.legal, outcome.misfits, outcome.ended) == (True, 1, 0)
     assert [int(row[0]) for row in outcome.results] == _expected(case, CONFIG)[:2]
 
 
-@pytest.mark.verilator
 def test_a_sum_that_lacks_a_row_stops_the_unit():
     case = dot_case(CONFIG, *TRANSE, 8, 4, seed=4)
     records = {path: dict(fields) for path, fields in case.records.items()}
     records["row1"]["events"] = 0
     rows = [row for number, row in enumerate(case.rows) if number % 3 != 1]
-    outcome = run_reduce(replace(case, records=records, rows=rows), CONFIG)
+    outcome = run(replace(case, records=records, rows=rows), CONFIG)
     assert (outcome.legal, outcome.misfits, outcome.results) == (True, 1, [])
 
 
-@pytest.mark.verilator
 @pytest.mark.parametrize(
     ("path", "field", "value"),
     [
@@ -165,13 +162,12 @@ def test_microcode_that_means_nothing_is_illegal(path, field, value):
     case = dot_case(CONFIG, *TRANSE, 8, 1, seed=0)
     records = {name: dict(fields) for name, fields in case.records.items()}
     records[path][field] = value
-    assert not run_reduce(replace(case, records=records), CONFIG).legal
+    assert not run(replace(case, records=records), CONFIG).legal
     records["reduce"]["fold"] = Fold.NONE
     if path != "reduce" and field == "place":
-        assert run_reduce(replace(case, records=records), CONFIG, max_cycles=3).legal
+        assert run(replace(case, records=records), CONFIG, max_cycles=3).legal
 
 
-@pytest.mark.verilator
 def test_a_square_has_no_multiplier_left_for_the_third_row():
     case = dot_case(CONFIG, Fold.SQUARE, (Chain.ADD, Chain.MULTIPLY), 8, 1, seed=0)
-    assert not run_reduce(case, CONFIG).legal
+    assert not run(case, CONFIG).legal
