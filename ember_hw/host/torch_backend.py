@@ -148,7 +148,6 @@ def backend(
     device = _device(given)
 
     names = [_model_name(node) for node in graph_module.graph.find_nodes(op="placeholder")]
-
     opt_level = int(given.get("opt_level", 3))
 
     def compile_forward(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Any:

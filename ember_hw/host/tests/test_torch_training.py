@@ -234,6 +234,15 @@ def test_bag_that_does_not_fit_keeps_torch_s_gradient_with_the_reason():
     assert record.operations == record.gradients == []
 
 
+def test_index_outside_a_trained_table_is_refused_by_the_model_s_name_for_it(device):
+    fast = _compiled(nn.EmbeddingBag(9, 4, mode="sum"), device, Record())
+    fast(INDICES, OFFSETS).sum().backward()
+    message = "indices[0] must be in [0, 9), the rows of table 'weight', not 9"
+    with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+        fast(torch.where(INDICES == 1, 9, INDICES), OFFSETS)
+    fast(INDICES, OFFSETS).sum().backward()
+
+
 def test_record_tells_of_gradients(device):
     model, record = nn.EmbeddingBag(9, 4, mode="sum"), Record()
     fast = _compiled(model, device, record)
