@@ -1,4 +1,4 @@
-"""Reads lookups of quantised rows: the operators of `quantized_ops`."""
+"""Reads lookups of quantised rows: the operators of `quantized_ops`, and torch's of such bags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from ember_hw.compiler.quantized_rows import format_of
 
 __all__ = ["QUANTIZED_OPS", "match_quantized"]
 
-QUANTIZED_OPS: tuple[Any, ...] = (QUANTIZED_BAG, QUANTIZED_EMBEDDING)
+#: torch's own, with codes and dtype of scales. They pool by sums, whatever their `mode`.
+_TORCH_OPS: dict[Any, tuple[str, str]] = {
+    torch.ops.quantized.embedding_bag_byte_rowwise_offsets.default: ("int8", "float32"),
+    torch.ops.quantized.embedding_bag_4bit_rowwise_offsets.default: ("int4", "float16"),
+}
+QUANTIZED_OPS: tuple[Any, ...] = (QUANTIZED_BAG, QUANTIZED_EMBEDDING, *_TORCH_OPS)
 
 Node = torch.fx.Node
 
@@ -45,6 +50,8 @@ def match_quantized(node: Node) -> Operation:
         It isn't computed by the accelerator; names the torch node.
     """
     arguments = bind_arguments(node)
+    if node.target in _TORCH_OPS:
+        arguments = _as_ours(node, arguments)
     rows, indices = arguments["rows"], arguments["indices"]
     check_table("rows", rows, node, ("uint8",))
     packing = [arguments[name] for name in ("embedding_dim", "codes", "scale_dtype")]
@@ -82,6 +89,32 @@ def match_quantized(node: Node) -> Operation:
             sizes={"indices": letters},
         )
     return _bag(node, arguments, facts)
+
+
+def _as_ours(node: Node, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of torch's operator as those of `quantized_embedding_bag`."""
+    where = f"in {describe(node)}"
+    if arguments["mode"] != 0:
+        refuse(
+            node,
+            f"mode must be 0, as torch's operator sums whatever it is, not {arguments['mode']}, "
+            f"{where}; ember_hw.nn.QuantizedEmbeddingBag has the other modes",
+        )
+    if arguments["pruned_weights"] or arguments["compressed_indices_mapping"] is not None:
+        refuse(node, f"rows must all be there, not pruned, {where}; pack them again")
+    codes, scale_dtype = _TORCH_OPS[node.target]
+    check_table("rows", arguments["weight"], node, ("uint8",))
+    width = int(value_of(arguments["weight"]).shape[1])
+    return {
+        **arguments,
+        "rows": arguments["weight"],
+        "embedding_dim": format_of(codes, scale_dtype).elements(width),
+        "codes": codes,
+        "scale_dtype": scale_dtype,
+        "output_dtype": torch.float32,
+        "mode": "sum",
+        "padding_idx": None,
+    }
 
 
 def _bag(node: Node, arguments: dict[str, Any], facts: dict[str, Any]) -> Operation:

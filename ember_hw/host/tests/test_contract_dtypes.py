@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ember_hw.compiler import compile
-from ember_hw.compiler.element_dtypes import tensor_array
+from ember_hw.compiler.element_dtypes import tensor_array, tensor_of
 from ember_hw.config import AcceleratorConfig
 from ember_hw.host.backends.interpreter import Backend
 from ember_hw.host.device import Device
@@ -80,6 +80,31 @@ def test_a_graph_of_torch_holds_quantised_tables(
     changed = compiled(INDICES, OFFSETS)
     assert not bit_equal(tensor_array(changed[0]), graph_answer(stored)[0])
     assert bit_equal(tensor_array(changed[1]), graph_answer(stored)[1])
+
+
+class TorchsOwn(torch.nn.Module):
+    """A bag of torch's operator for rows of bytes."""
+
+    def __init__(self, rows: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("rows", rows)
+
+    def forward(self, indices: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return torch.ops.quantized.embedding_bag_byte_rowwise_offsets(self.rows, indices, offsets)
+
+
+def test_torch_s_operator_of_bytes_runs_on_the_device(device: Device) -> None:
+    table = PACKED[0].table()
+    model, record = TorchsOwn(tensor_of(table.rows)), Record()
+    options: Any = {"device": device, "record": record}
+    torch._dynamo.reset()
+    compiled: Any = torch.compile(model, backend="ember_hw", fullgraph=True, options=options)
+    found = compiled(INDICES, OFFSETS)
+    assert [operation.kind for operation in record.operations] == ["embedding_bag"]
+    assert bit_equal(tensor_array(found), pooled(table, None))
+    torch.testing.assert_close(found, model(INDICES, OFFSETS))  # torch fuses
+    program = compile(model, (INDICES, OFFSETS), config=device.config)
+    assert torch.equal(device.run(program, (INDICES, OFFSETS)), found)
 
 
 def test_other_backends_of_torch_ask_the_default_device(

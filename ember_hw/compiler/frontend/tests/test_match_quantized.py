@@ -67,6 +67,21 @@ def test_an_embedding_is_found_with_its_format() -> None:
     }
 
 
+TORCH_BYTE: Any = torch.ops.quantized.embedding_bag_byte_rowwise_offsets.default
+TORCH_4BIT: Any = torch.ops.quantized.embedding_bag_4bit_rowwise_offsets.default
+
+
+@pytest.mark.parametrize(
+    ("op", "packing"),
+    [(TORCH_BYTE, [5, "int8", "float32"]), (TORCH_4BIT, [18, "int4", "float16"])],
+)
+def test_torch_s_own_operators_are_bags_of_sums(op: Any, packing: list[Any]) -> None:
+    (operation,) = found(Model(op), INDICES, OFFSETS).operations
+    assert operation.facts["packing"] == packing
+    assert (operation.facts["mode"], operation.facts["output"]) == ("sum", "f32")
+    assert list(operation.inputs) == ["weight", "indices", "offsets"]
+
+
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
     [
@@ -95,6 +110,16 @@ def test_an_embedding_is_found_with_its_format() -> None:
             Model(QUANTIZED_BAG, *BAG),
             (INDICES, OFFSETS, torch.ones(3).half()),
             "per_sample_weights must be of dtype float32, not float16, in node",
+        ),
+        (
+            Model(TORCH_BYTE, False, 1),
+            (INDICES, OFFSETS),
+            "mode must be 0, as torch's operator sums whatever it is, not 1, in node",
+        ),
+        (
+            Model(TORCH_BYTE, False, 0, True),
+            (INDICES, OFFSETS),
+            "rows must all be there, not pruned, in node",
         ),
         (
             Model(QUANTIZED_BAG, None, *BAG, rows=ROWS.to(torch.int32)),
