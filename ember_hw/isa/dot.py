@@ -4,8 +4,8 @@ With `fold` other than `none` the unit keeps three rows, the first, second and t
 across their columns. For each bundle it goes through the row entries in order, as their rows come.
 For an entry r of whose events the bundle has one, the row becomes the one of its `place`, each of
 its numbers with the other sign if `negated` is set, and stays that until another comes to its
-place, in later requests too. Then, if the bundle has an event of `emit_events`, a result of one
-fp32 number leaves:
+place, in later requests and programs too: a program brings its rows before it asks for a sum. Then,
+if the bundle has an event of `emit_events`, a result of one fp32 number leaves:
 
     sum = +0
     for e in 0 .. D - 1:
@@ -15,7 +15,7 @@ fp32 number leaves:
         sum = sum + (fold) x
 
 where each operation is rounded. Every NaN that is a result is the same one. A place that `second`
-and `third` ask for, and the first one, must have a row by then, or that is a fault. `length` is
+and `third` ask for, and the first one, to which no row has come yet is a fault. `length` is
 fixed, the bytes of D numbers of fp32; results have 4 bytes. `format` says what rows are, as for
 pooled ones; `operation` and `scaled` are 0.
 
