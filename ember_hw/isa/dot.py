@@ -14,9 +14,9 @@ if the bundle has an event of `emit_events`, a result of one fp32 number leaves:
         x = x (third) third[e]        unless `third` is `none`
         sum = sum + (fold) x
 
-where each operation is rounded. Every NaN that is a result is the same one. A place that `second`
-and `third` ask for, and the first one, to which no row has come yet is a fault. `length` is
-fixed, the bytes of D numbers of fp32; results have 4 bytes. `format` says what rows are, as for
+where each operation is rounded. Every NaN that is a result is the same one. It is a fault if no row
+has come yet to a place in use: the first one, and those that `second` and `third` ask for. `length`
+is fixed, the bytes of D numbers of fp32; results have 4 bytes. `format` says what rows are, as for
 pooled ones; `operation` and `scaled` are 0.
 
 Of a triple of rows, `h + r - t` in the L1 norm is ``place=first``,
