@@ -28,8 +28,6 @@ from ember_hw.demo import movielens
 from ember_hw.host.backends.board import Backend
 from ember_hw.host.device import Device
 
-#: Columns of the table.
-EMBEDDING_DIM, QUICK_EMBEDDING_DIM = 16, 8
 FEW_USERS = 16
 #: Most seconds that all users may take.
 MOST_SECONDS = 600.0
@@ -42,7 +40,8 @@ class Workload:
     Attributes
     ----------
     name : str
-    users : int
+    users, columns : int
+        Bags, and columns of the table.
     config : AcceleratorConfig
     memory : str
         See `ember_hw.boards.simulated.board`.
@@ -54,6 +53,7 @@ class Workload:
 
     name: str
     users: int
+    columns: int
     config: AcceleratorConfig
     memory: str
     baud: int
@@ -62,10 +62,12 @@ class Workload:
 
 #: A quick job takes the first.
 WORKLOADS = (
-    Workload("small, block RAM, 16 users", FEW_USERS, CONFIG, "block RAM", BAUD),
-    Workload("small, SDRAM, 16 users", FEW_USERS, CONFIG, "SDRAM", BAUD),
-    Workload("ULX3S, 16 users", FEW_USERS, ULX3S.config, "SDRAM", UART_BAUD),
-    Workload("ULX3S, all users", movielens.USERS, ULX3S.config, "SDRAM", UART_BAUD, MOST_SECONDS),
+    Workload("small, block RAM, 16 users", FEW_USERS, 8, CONFIG, "block RAM", BAUD),
+    Workload("small, SDRAM, 16 users", FEW_USERS, 8, CONFIG, "SDRAM", BAUD),
+    Workload("ULX3S, 16 users", FEW_USERS, 16, ULX3S.config, "SDRAM", UART_BAUD),
+    Workload(
+        "ULX3S, all users", movielens.USERS, 8, ULX3S.config, "SDRAM", UART_BAUD, MOST_SECONDS
+    ),
 )
 
 
@@ -169,9 +171,9 @@ def _program(
     ends = np.append(bags.offsets, bags.indices.size)
     offsets = ends[: workload.users].astype(np.int32)
     indices = bags.indices[: ends[workload.users]].astype(np.int32)
-    columns = QUICK_EMBEDDING_DIM if job.quick else EMBEDDING_DIM
     rng = np.random.default_rng(job.seed)
-    table = rng.standard_normal((movielens.NUM_EMBEDDINGS, columns), dtype=np.float32)
+    shape = movielens.NUM_EMBEDDINGS, workload.columns
+    table = rng.standard_normal(shape, dtype=np.float32)
     bag = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(table), mode="sum")
     inputs = indices, offsets
     return ember_hw.compile(bag, inputs, config=workload.config), inputs, table.nbytes
