@@ -121,8 +121,11 @@ class ReduceUnit(wiring.Component):
         m.submodules.sequencer = sequencer = PassSequencer(config=config)
         m.submodules.scale = scale = RowScale(lanes=config.lanes, control=control_layout(config))
         m.submodules.accumulate = accumulate = RowAccumulate(config=config, forwards=self.forwards)
+        # Groups of several beats wait while the next bag comes, up to a whole result.
+        is_wide = config.lanes > config.beat_numbers
         m.submodules.results = results = ReservedFifo(
-            shape=result_layout(config), credits=_RESULT_CREDITS
+            shape=result_layout(config),
+            credits=ACCUMULATOR_BEATS if is_wide else _RESULT_CREDITS,
         )
         m.submodules.numbers = numbers = RowNumbers(config=config)
         wiring.connect(m, wiring.flipped(self.bundle), sequencer.bundle)
