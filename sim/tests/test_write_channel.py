@@ -60,7 +60,7 @@ class Program:
     size: int = 4
     order: int = 0
 
-    def run(self, model: VerilatorModel, **limits: int) -> RunResult:
+    def run(self, model: VerilatorModel, **limits: Any) -> RunResult:
         for number, value in enumerate([*vars(self).values()], start=1):
             model.write_register(4 * number, value)
         model.write_register(0, 1)
