@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ember_hw.boards.ddr3.bank_port import BankPort
@@ -18,6 +18,8 @@ from ember_hw.rtl.slots import select
 
 #: Beats of the longest request, as AXI4 has it.
 _LENGTH_BITS = 8
+#: Requests that wait to be cut into parts.
+_REQUESTS = 4
 #: Parts that wait for their beats, and for their turn behind those of earlier ones.
 _PARTS = 64
 
@@ -27,8 +29,9 @@ class DdrMemory(wiring.Component):
 
     A port of LiteDRAM waits for one bank at a time; each port here has banks of its own, so banks
     open rows while others move data. A request that reaches into the chip's next row is cut there.
-    Each part takes one cycle; then its beats are asked for through the port of its bank. Beats
-    leave in the order of the requests, one a cycle at most: the controller brings one every two.
+    Each part takes one cycle, two after its request came; then its beats are asked for through the
+    port of its bank. Beats leave in the order of the requests, one a cycle at most: the controller
+    brings one every two.
     Places for them are reserved first (`PLACES` beats), so nothing is lost while the unit takes
     none.
 
@@ -91,7 +94,8 @@ class DdrMemory(wiring.Component):
     def _take(self, m: Module):
         """Choose between unit and host.
 
-        Return the requests for the ports, and a strobe: a write led to where no memory is.
+        Return the requests for the ports, and a strobe: a write led to where no memory is. They go
+        through a queue, so that the way back from the ports to whoever asks is not a long one.
         """
         unit, link = self.unit, self.link
         layout = data.StructLayout(
@@ -104,7 +108,8 @@ class DdrMemory(wiring.Component):
                 "absent": 1,
             }
         )
-        request = stream.Signature(layout).create(path=("request",))
+        m.submodules.requests = requests = StreamFifo(shape=layout, depth_entries=_REQUESTS)
+        request = requests.i
         size_bits = (self.chip.size_bytes - 1).bit_length()
         beat_bits = (BEAT_BYTES - 1).bit_length()
         asked = link.request.payload
@@ -148,7 +153,7 @@ class DdrMemory(wiring.Component):
             m.d.sync += host_turn.eq(1)
         with m.If(link.answer_valid):
             m.d.sync += host_waits.eq(0)
-        return request, refused
+        return requests.o, refused
 
     def _dispatch(self, m: Module, request):
         """Cut requests where a row ends, and send each part to the port of its bank."""

@@ -55,26 +55,27 @@ def test_random_rows_reach_most_of_the_peak(beats: int, least: float):
 @needs_litedram
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("rule", "change"),
+    ("rules", "change"),
     [
         ("trcd", {"trcd_ns": 40.0}),
         ("trp", {"trp_ns": 40.0}),
-        ("tras", {"tras_ns": 80.0}),
         ("trrd", {"trrd_clocks": 8}),
         ("tfaw", {"tfaw_ns": 160.0}),
         ("twtr", {"twtr_clocks": 12}),
-        # Rows are closed by READ and WRITE themselves, as late as the chip must.
-        ("trp", {"twr_ns": 80.0}),
-        ("trp", {"trtp_clocks": 16}),
+        # READ and WRITE may close rows themselves, as late as the chip must: then the next ACTIVATE
+        # comes too soon.
+        ("tras trp", {"tras_ns": 80.0}),
+        ("twr trp", {"twr_ns": 80.0}),
+        ("trtp trp", {"trtp_clocks": 16}),
         ("tccd", {"tccd_clocks": 6}),
         ("trfc", {"trfc_ns": 400.0}),
         ("trefi", {"trefi_ns": 700.0}),
     ],
 )
-def test_chip_that_is_slower_than_the_controller_thinks_is_noticed(rule, change):
+def test_chip_that_is_slower_than_the_controller_thinks_is_noticed(rules, change):
     outcome = exercise(CHIP, CLOCK_MHZ, PORTS, MIXED, judge=replace(CHIP, **change))
     assert outcome.violations > 0
-    assert outcome.first.startswith(f"{rule}: ")
+    assert outcome.first.partition(":")[0] in rules.split()
 
 
 @needs_litedram
