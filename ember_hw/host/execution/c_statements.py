@@ -19,6 +19,7 @@ from ember_hw.compiler.backend.execute_code import (
     is_row,
     reads,
     row_element,
+    walk,
 )
 from ember_hw.compiler.quantized_rows import FORMATS
 from ember_hw.host.execution.c_helpers import C_TYPES, RESERVED, expression, literal
@@ -61,7 +62,10 @@ class Statements:
         taken: set[str] = set(RESERVED)
         for name in self.types:
             self.names[name] = free_name(name, taken)
-        self.constants = {s.name: s for s in code.code.entry if isinstance(s, Constant)}
+        bodies = (code.code.entry, *(case.body for case in code.code.cases), code.code.end)
+        self.constants = {
+            s.name: s for body in bodies for s in walk(body) if isinstance(s, Constant)
+        }
         self.entry = {
             s.name for s in code.code.entry if isinstance(s, Extent | Scalar | Compute | Load)
         }

@@ -253,6 +253,38 @@ def test_each_nest_runs_where_it_can(device: Device, rows: np.ndarray) -> None:
     )
 
 
+#: The greatest of four rows, whose number is known: the host tells from numbers that the loop ran.
+FOURS = """
+func.func @fours(%idx: memref<?x4xindex>, %x: memref<?x?xf32>, %out: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = memref.dim %idx, %c0 : memref<?x4xindex>
+  %D = memref.dim %x, %c1 : memref<?x?xf32>
+  scf.for %b = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %r = memref.load %idx[%b, %i] : memref<?x4xindex>
+      scf.for %d = %c0 to %D step %c1 {
+        %v = memref.load %x[%r, %d] : memref<?x?xf32>
+        %a = memref.load %out[%b, %d] : memref<?x?xf32>
+        %s = arith.maximumf %a, %v : f32
+        memref.store %s, %out[%b, %d] : memref<?x?xf32>
+      }
+    }
+  }
+  func.return
+}
+"""
+
+
+def test_a_maximum_over_a_number_of_rows(device: Device) -> None:
+    program = compile_function(FOURS, config=CONFIG, execute="fabric")
+    random = np.random.default_rng(6)
+    x, idx = random.standard_normal((9, 5)).astype(np.float32), random.integers(0, 9, (3, 4))
+    found = device.run(program, {"idx": idx, "x": x, "out": np.full((3, 5), -np.inf, np.float32)})
+    assert bit_equal(found, x[idx].max(1))
+
+
 def test_more_than_2_to_the_24_ones(in_c: Device) -> None:
     count = (1 << 24) + 1000
     request = LookupRequest(np.zeros(count, np.int64), np.array([0, count]), 1)
