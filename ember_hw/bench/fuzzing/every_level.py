@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -22,6 +23,7 @@ from xdsl.dialects.func import FuncOp
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.build import Spec, build
 from ember_hw.compiler.dialects.au import ProgramOp
+from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.pipeline import OPT_LEVELS
 from ember_hw.compiler.self_check import LevelCheck
@@ -86,9 +88,58 @@ class Comparison:
         self.failures += other.failures
 
 
-class EveryLevel:
+class Devices:
     """
-    Compares; a context, which closes the devices.
+    Devices that all run the same calls; a context, which closes them.
+
+    Parameters
+    ----------
+    config : AcceleratorConfig
+        Of all.
+    backends : mapping of str to (str, mapping)
+        Backend and options of each, by the name that failures call it.
+    """
+
+    def __init__(
+        self, config: AcceleratorConfig, backends: Mapping[str, tuple[str, Mapping[str, Any]]]
+    ) -> None:
+        self._stack = ExitStack()
+        self.devices: dict[str, Runs] = {
+            name: self._stack.enter_context(open_device(backend, config=config, **options))
+            for name, (backend, options) in backends.items()
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hold(
+        self,
+        program: Any,
+        calls: Sequence[Any],
+        expected: Sequence[NDArray[Any]],
+        opt_level: int,
+        found: Comparison,
+    ) -> None:
+        """Run each call on every device; note in `found` which answers aren't the expected ones."""
+        for number, (call, wanted) in enumerate(zip(calls, expected, strict=True)):
+            for name, device in self.devices.items():
+                found.answers[name] += 1
+                answer = device.run(program, call)
+                is_tensor = isinstance(answer, torch.Tensor)
+                array = tensor_array(answer) if is_tensor else np.asarray(answer)
+                if not bit_equal(array, wanted):
+                    found.failures.append(
+                        f"opt_level {opt_level}, call {number}: {name} must give the bits of the "
+                        "exact reference, not others"
+                    )
+
+
+class EveryLevel(Devices):
+    """
+    Compares at every level, too.
 
     Parameters
     ----------
@@ -97,17 +148,7 @@ class EveryLevel:
     """
 
     def __init__(self, *, rtl: bool) -> None:
-        self._stack = ExitStack()
-        self.devices: dict[str, Runs] = {
-            name: self._stack.enter_context(open_device(backend, config=UNIT, **options))
-            for name, (backend, options) in {**INTERPRETERS, **(RTL if rtl else {})}.items()
-        }
-
-    def __enter__(self) -> EveryLevel:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        super().__init__(UNIT, {**INTERPRETERS, **(RTL if rtl else {})})
 
     def compare(
         self,
@@ -163,14 +204,7 @@ class EveryLevel:
             except CheckError as error:
                 found.failures.append(f"opt_level {opt_level}, call {check.call}: {error}")
                 continue
-            for name, device in self.devices.items():
-                for number, call in enumerate(every_call):
-                    found.answers[name] += 1
-                    if not bit_equal(np.asarray(device.run(program, call)), expected[number]):
-                        found.failures.append(
-                            f"opt_level {opt_level}, call {number}: {name} must give the bits of "
-                            "the exact reference, not others"
-                        )
+            self.hold(program, every_call, expected, opt_level, found)
         return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,12 +26,9 @@ from ember_hw.bench.fuzzing.classes import (
     real_case,
     with_special_floats,
 )
-from ember_hw.bench.fuzzing.every_level import RTL, UNIT, Comparison, Runs
+from ember_hw.bench.fuzzing.every_level import RTL, UNIT, Comparison, Devices
 from ember_hw.bench.fuzzing.op_models import Model
-from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.host.bindings import binding_of
-from ember_hw.host.device import open_device
-from ember_hw.host.reference import bit_equal
 
 #: Each op class fits it; rows of 1,100 floats fit its accumulator. Tests of the fabric share it.
 CONFIG = UNIT.with_changes(
@@ -63,6 +59,7 @@ _ON_THE_HOST = frozenset({"complex"})
 _COLUMNS = (1, 3, 64, 2, 1023, 5, 17, 1100, 8)
 #: Columns on real data.
 _REAL_COLUMNS = 16
+_INTERPRETER = {"interpreter": ("interpreter", {})}
 #: Levels that send whole rows.
 _OPT_LEVELS = (2, 3)
 _MOST = 40
@@ -81,9 +78,9 @@ class Pooled:
     results: str = "stream"
 
 
-class Fabric:
+class Fabric(Devices):
     """
-    Compares; a context, which closes the devices.
+    Compares programs whose execute side is in the fabric.
 
     Parameters
     ----------
@@ -95,18 +92,7 @@ class Fabric:
 
     def __init__(self, *, rtl: bool, results: str = "stream") -> None:
         self._config = CONFIGS[results]
-        self._stack = ExitStack()
-        backends: dict[str, tuple[str, dict[str, Any]]] = {"interpreter": ("interpreter", {})}
-        self.devices: dict[str, Runs] = {
-            name: self._stack.enter_context(open_device(backend, config=self._config, **options))
-            for name, (backend, options) in {**backends, **(RTL if rtl else {})}.items()
-        }
-
-    def __enter__(self) -> Fabric:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        super().__init__(self._config, {**_INTERPRETER, **(RTL if rtl else {})})
 
     def compare(
         self,
@@ -128,15 +114,9 @@ class Fabric:
                 execute="fabric",
                 tables=tables,
             )
-            for number, call in enumerate(calls):
-                expected = np.asarray(binding_of(program).reference(program, call))
-                for name, device in self.devices.items():
-                    found.answers[name] += 1
-                    if not bit_equal(tensor_array(device.run(program, call)), expected):
-                        found.failures.append(
-                            f"opt_level {opt_level}, call {number}: {name} must give the bits of "
-                            "the exact reference, not others"
-                        )
+            binding = binding_of(program)
+            expected = [np.asarray(binding.reference(program, call)) for call in calls]
+            self.hold(program, calls, expected, opt_level, found)
         return found
 
 

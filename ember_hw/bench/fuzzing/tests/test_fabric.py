@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ember_hw.bench.fuzzing import fabric
+from ember_hw.bench.fuzzing import every_level, fabric
 from ember_hw.bench.fuzzing.fabric import DTYPES, Fabric, Pooled, attempt, parts, run_part
 
 #: A call of each class and dtype.
@@ -57,7 +57,7 @@ def test_results_go_to_memory_where_asked():
 
 
 def test_other_bits_are_a_failure(on_interpreter, monkeypatch):
-    monkeypatch.setattr(fabric, "bit_equal", lambda one, other: False)
+    monkeypatch.setattr(every_level, "bit_equal", lambda one, other: False)
     found = attempt(Pooled("bag_sum", "float32", 3, 1), on_interpreter)
     assert len(found.failures) == 2
     assert found.failures[0] == (
