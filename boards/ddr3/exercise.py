@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from ctypes import CDLL, Structure, byref, c_char, c_uint8, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ember_hw.boards.ddr3.core import port_pins
 from ember_hw.boards.ddr3.generate import Order, generate
 from ember_hw.boards.ddr3.litedram_script import MODULE
 from ember_hw.boards.ddr3.memory import DdrMemory
+from ember_hw.boards.exercise import AccessOutcome, AccessPlan
 from ember_hw.config import AcceleratorConfig
 from ember_hw.sim.verilated import verilated
 
@@ -37,90 +38,43 @@ _CONFIG = AcceleratorConfig.preset("small").with_changes(address_width_bits=32)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What is asked of the memory.
+class Plan(AccessPlan):
+    """What is asked of the memory by the access unit, see `AccessPlan`, and by the host.
 
     Attributes
     ----------
-    requests : int
-        Of the access unit.
-    most_beats : int
-        Beats of the longest, 1 to 256.
-    aligned : bool
-        Every request has `most_beats` and begins at a multiple of them: rows of a table.
-    request_stall, response_stall : float
-        Chance that a cycle brings no request, takes no beat.
     host_accesses : float
         Chance that the host, if it isn't waiting, begins an access in a cycle; half of them write.
-    region_beats : int
-        Accesses fall within the first beats of the chip; 0: anywhere.
-    seed : int
     """
 
-    requests: int
-    most_beats: int = 1
-    aligned: bool = False
-    request_stall: float = 0.0
-    response_stall: float = 0.0
     host_accesses: float = 0.0
-    region_beats: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type == "float" and not 0 <= value < 1:
-                raise ValueError(f"{field.name} must be from 0 to below 1, not {value!r}")
-        if not 1 <= self.most_beats <= 256:
-            raise ValueError(f"most_beats must be from 1 to 256, not {self.most_beats!r}")
-        if self.region_beats and self.region_beats < self.most_beats:
-            raise ValueError(
-                f"region_beats must be 0 or at least most_beats ({self.most_beats}), "
-                f"not {self.region_beats!r}"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of it.
+class Outcome(AccessOutcome):
+    """What came of it; see `AccessOutcome`.
+
+    `beats` are those that the unit read; `wrong` counts answers with wrong data, ID, `last` or
+    response; `is_hung` says that nothing moved for 20,000 cycles.
 
     Attributes
     ----------
     cycles : int
         From the first request to the last beat of the unit.
-    beats, host_accesses : int
-        Beats that the unit read; accesses of the host that were answered.
-    wrong : int
-        Answers with wrong data, ID, `last` or response.
-    violations : int
-        Limits of the chip that were broken.
-    is_hung : bool
-        Nothing moved for 20,000 cycles.
-    first : str
-        The first thing wrong; empty where nothing is.
+    host_accesses : int
+        Accesses of the host that were answered.
     commands : dict of str to int
         Commands that the chip saw.
     """
 
     cycles: int
-    beats: int
     host_accesses: int
-    wrong: int
-    violations: int
-    is_hung: bool
-    first: str
     commands: dict[str, int]
 
     @property
     def share_of_peak(self) -> float:
         """Beats read, of those that the chip's data pins could have carried."""
         return self.beats * CYCLES_A_BEAT / self.cycles
-
-    @property
-    def is_right(self) -> bool:
-        """Nothing was wrong."""
-        return not (self.wrong or self.violations or self.is_hung)
 
 
 class _Limits(Structure):

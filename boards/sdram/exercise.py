@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ctypes import Structure, byref, c_char, c_uint8, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from amaranth.back import verilog
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw.boards.exercise import AccessOutcome, AccessPlan
 from ember_hw.boards.sdram.chip import BURST_WORDS, SdramChip
 from ember_hw.boards.sdram.controller import SdramController
 from ember_hw.boards.sdram.layouts import BEAT_BITS, LENGTH_BITS
@@ -22,82 +23,41 @@ _TAG_BITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What is asked of the controller.
+class Plan(AccessPlan):
+    """What is asked of the controller; see `AccessPlan`.
 
     Attributes
     ----------
-    requests : int
-    most_beats : int
-        Beats of the longest request, 1 to 256.
-    aligned : bool
-        Every request has `most_beats` and begins at a multiple of them: rows of a table.
     writes, partial_writes : float
         Share of requests that write; of written beats that leave some bytes alone.
-    request_stall, response_stall, data_stall : float
-        Chance that a clock brings no request, takes no beat, brings no data to write.
-    region_beats : int
-        Requests fall within the first beats of the chip; 0: anywhere.
-    seed : int
+    data_stall : float
+        Chance that a clock brings no data to write.
     """
 
-    requests: int
-    most_beats: int = 1
-    aligned: bool = False
     writes: float = 0.0
     partial_writes: float = 0.0
-    request_stall: float = 0.0
-    response_stall: float = 0.0
     data_stall: float = 0.0
-    region_beats: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type == "float" and not 0 <= value < 1:
-                raise ValueError(f"{field.name} must be from 0 to below 1, not {value!r}")
-        if not 1 <= self.most_beats <= 1 << LENGTH_BITS:
-            raise ValueError(
-                f"most_beats must be from 1 to {1 << LENGTH_BITS}, not {self.most_beats!r}"
-            )
-        if self.region_beats and self.region_beats < self.most_beats:
-            raise ValueError(
-                f"region_beats must be 0 or at least most_beats ({self.most_beats}), "
-                f"not {self.region_beats!r}"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of it.
+class Outcome(AccessOutcome):
+    """What came of it; see `AccessOutcome`.
+
+    `wrong` counts beats with wrong data, tag or `last`, and words that the chip holds wrongly at
+    the end; `is_hung` says that nothing moved for 200,000 clocks.
 
     Attributes
     ----------
     clocks : int
         From the first request, or the end of the initialisation if that is later, to the last beat
         that was read.
-    beats, beats_written : int
-    wrong : int
-        Beats with wrong data, tag or `last`, and words that the chip holds wrongly at the end.
-    violations : int
-        Limits of the chip that were broken.
-    is_hung : bool
-        Nothing moved for 200,000 clocks.
-    first : str
-        The first thing wrong; empty where nothing is.
+    beats_written : int
     commands : dict of Command to int
         Commands that the chip saw.
     """
 
     clocks: int
-    beats: int
     beats_written: int
-    wrong: int
-    violations: int
-    is_hung: bool
-    first: str
     commands: dict[Command, int]
 
     @property

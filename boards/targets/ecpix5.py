@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import io, wiring
 
 from ember_hw.boards.bitstream.target import BoardMemory, BoardTarget, Device
@@ -15,6 +15,7 @@ from ember_hw.boards.ddr3.core import DdrCore
 from ember_hw.boards.ddr3.generate import PACKAGES, Order
 from ember_hw.boards.ddr3.memory import DdrMemory
 from ember_hw.boards.description import BoardDescription
+from ember_hw.boards.leds import signs_of_life
 from ember_hw.boards.links.uart import BAUD, Uart
 from ember_hw.config import AcceleratorConfig
 
@@ -89,15 +90,7 @@ class Ecpix5(Elaboratable):
         return m
 
     def _leds(self, m: Module, platform, is_ready, irq) -> None:
-        toggled, blinks = Signal(), Signal()
-        half_second = self.description.clock_hz // 2
-        count = Signal(range(half_second))
-        with m.If(irq):
-            m.d.sync += toggled.eq(~toggled)
-        with m.If(count == half_second - 1):
-            m.d.sync += [count.eq(0), blinks.eq(~blinks)]
-        with m.Else():
-            m.d.sync += count.eq(count + 1)
+        toggled, blinks = signs_of_life(m, clock_hz=self.description.clock_hz, irq=irq)
         for number, value in enumerate((is_ready, toggled, blinks)):
             port = platform.request("rgb_led", number, dir="-")
             m.submodules[f"led{number}"] = led = io.Buffer("o", port.g)

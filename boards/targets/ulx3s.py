@@ -13,6 +13,7 @@ from ember_hw.boards.bitstream.target import BoardMemory, BoardTarget, Device
 from ember_hw.boards.block_memory import BlockMemory
 from ember_hw.boards.core import BoardCore
 from ember_hw.boards.description import BoardDescription
+from ember_hw.boards.leds import signs_of_life
 from ember_hw.boards.links.uart import BAUD, Uart
 from ember_hw.boards.sdram.chip import CHIPS
 from ember_hw.boards.sdram.memory import DOMAIN, SdramMemory
@@ -96,15 +97,7 @@ class Ulx3s(Elaboratable):
         return Const(1)
 
     def _leds(self, m: Module, platform, is_ready, irq) -> None:
-        toggled, blinks = Signal(), Signal()
-        half_second = self.description.clock_hz // 2
-        count = Signal(range(half_second))
-        with m.If(irq):
-            m.d.sync += toggled.eq(~toggled)
-        with m.If(count == half_second - 1):
-            m.d.sync += [count.eq(0), blinks.eq(~blinks)]
-        with m.Else():
-            m.d.sync += count.eq(count + 1)
+        toggled, blinks = signs_of_life(m, clock_hz=self.description.clock_hz, irq=irq)
         for number, value in ((0, is_ready), (1, toggled), (7, blinks)):
             port = platform.request("led", number, dir="-")
             m.submodules[f"led{number}"] = led = io.Buffer("o", port)

@@ -47,7 +47,7 @@ def _accesses(job: Job) -> Iterator[Row]:
     job.watcher(f"sdram: {name}")
     plan = Plan(requests=count, writes=WRITES, seed=job.seed)
     outcome = exercise(_CHIP, CLOCK_MHZ, plan)
-    legal = outcome.beats + outcome.beats_written if is_right(outcome) else 0
+    legal = outcome.beats + outcome.beats_written if outcome.is_right else 0
     yield Row(
         workload=name,
         metric="accesses, all of them legal and right",
@@ -70,7 +70,7 @@ def _rows(job: Job) -> Iterator[Row]:
         count = (_QUICK_READ_BYTES if job.quick else _READ_BYTES) // row_bytes
         plan = Plan(requests=count, most_beats=beats, aligned=True, seed=job.seed)
         outcome = exercise(_CHIP, CLOCK_MHZ, plan)
-        if not is_right(outcome):
+        if not outcome.is_right:
             raise DeviceError(f"{name} must come right from the SDRAM, and don't: {outcome.first}")
         yield Row(
             workload=name,
@@ -82,16 +82,6 @@ def _rows(job: Job) -> Iterator[Row]:
             reference=1.0,
             bar=BARS.get(row_bytes),
         )
-
-
-def is_right(outcome: Outcome) -> bool:
-    """Return whether nothing was wrong.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    """
-    return not (outcome.wrong or outcome.violations or outcome.is_hung)
 
 
 def _params(outcome: Outcome, seed: int) -> dict[str, object]:
