@@ -10,6 +10,7 @@ from amaranth.sim import Simulator
 
 from ember_hw.boards.ddr3.chip import BEAT_BYTES, CHIPS, Ddr3Chip
 from ember_hw.boards.ddr3.memory import DdrMemory
+from ember_hw.boards.tests.memory_users import MemoryUsers
 from ember_hw.config import AcceleratorConfig
 from ember_hw.rtl import axi
 
@@ -80,7 +81,7 @@ class NativePorts:
             cycle += 1
 
 
-class MemorySetup:
+class MemorySetup(MemoryUsers):
     """Memory and ports; every stall comes from one seed."""
 
     def __init__(
@@ -93,11 +94,9 @@ class MemorySetup:
         unit_stall: float = 0.5,
         limit: int = 6000,
     ):
-        self.random = np.random.default_rng(seed)
-        self.unit_stall = unit_stall
-        self.dut = DdrMemory(chip=chip, ports=ports, config=CONFIG)
-        self.ports = NativePorts(self.dut, self.random, stall=stall)
-        self.simulator = Simulator(self.dut)
+        random, dut = np.random.default_rng(seed), DdrMemory(chip=chip, ports=ports, config=CONFIG)
+        super().__init__(dut, Simulator(dut), random, unit_stall=unit_stall)
+        self.ports = NativePorts(dut, random, stall=stall)
         self.simulator.add_clock(1e-6)
         self.simulator.add_testbench(self.ports.run, background=True)
         self.limit = limit
@@ -109,38 +108,6 @@ class MemorySetup:
             await ctx.tick()
         raise AssertionError(f"not done after {self.limit} cycles")
 
-    def ask(self, reads: list[tuple[int, int, int]], seen: list, cycles: list | None = None):
-        """Send reads (address, beats, id) and note the beats (id, data, last, response)."""
-
-        async def sender(ctx):
-            bus = self.dut.unit
-            for address, beats, tag in reads:
-                ctx.set(bus.araddr, address)
-                ctx.set(bus.arlen, beats - 1)
-                ctx.set(bus.arid, tag)
-                ctx.set(bus.arvalid, 1)
-                await ctx.tick().until(bus.arready)
-                ctx.set(bus.arvalid, 0)
-
-        async def receiver(ctx):
-            bus, held, cycle = self.dut.unit, None, 0
-            while len(seen) < sum(beats for _, beats, _ in reads):
-                takes = int(self.random.random() >= self.unit_stall)
-                ctx.set(bus.rready, takes)
-                _, _, valid, *beat = await ctx.tick().sample(
-                    bus.rvalid, bus.rid, bus.rdata, bus.rlast, bus.rresp
-                )
-                assert held is None or (valid and beat == held), "payload let go"
-                held = beat if valid and not takes else None
-                if valid and takes:
-                    seen.append((beat[0], beat[1], beat[2], axi.Response(beat[3])))
-                    if cycles is not None:
-                        cycles.append(cycle)
-                cycle += 1
-
-        self.simulator.add_testbench(sender)
-        self.simulator.add_testbench(receiver)
-
     def expected(self, reads: list[tuple[int, int, int]]) -> list[tuple]:
         """Return the beats that memory as it is now answers."""
         return [
@@ -148,19 +115,3 @@ class MemorySetup:
             for address, beats, tag in reads
             for i in range(beats)
         ]
-
-    async def access(self, ctx, address: int, data: int | None = None) -> tuple[int, int]:
-        """Access a beat as the host does; returns data and error."""
-        port = self.dut.link
-        request = {"address": address, "is_write": data is not None, "data": data or 0}
-        ctx.set(port.request.payload, request)
-        ctx.set(port.request.valid, 1)
-        await ctx.tick().until(port.request.ready)
-        ctx.set(port.request.valid, 0)
-        # What the port shows later must not matter.
-        ctx.set(port.request.payload, {"address": 0, "is_write": 0, "data": 0})
-        while not ctx.get(port.answer_valid):
-            await ctx.tick()
-        answer = ctx.get(port.answer_data), ctx.get(port.answer_error)
-        await ctx.tick()
-        return answer

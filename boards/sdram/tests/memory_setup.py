@@ -10,25 +10,25 @@ from ember_hw.boards.sdram.model import ChipModel
 from ember_hw.boards.sdram.pins import Command
 from ember_hw.boards.sdram.simulated import SimulatedSdram
 from ember_hw.boards.sdram.tests.chips import CLOCK_MHZ, SMALL
+from ember_hw.boards.tests.memory_users import MemoryUsers
 from ember_hw.config import AcceleratorConfig
-from ember_hw.rtl import axi
 
 CONFIG = AcceleratorConfig.preset("small").with_changes(address_width_bits=32)
 
 
-class MemorySetup:
+class MemorySetup(MemoryUsers):
     """Memory, chip and two clocks, the chip's twice the unit's; with the pads' registers or not."""
 
     def __init__(self, seed: int, *, with_pads: bool = False):
-        self.random = np.random.default_rng(seed)
+        random = np.random.default_rng(seed)
         parameters = {"chip": SMALL, "clock_mhz": CLOCK_MHZ, "config": CONFIG}
         if with_pads:
-            self.dut = SimulatedSdram(**parameters)
+            dut = SimulatedSdram(**parameters)
         else:
-            self.dut = SdramMemory(**parameters, pad_clocks=0)
+            dut = SdramMemory(**parameters, pad_clocks=0)
+        super().__init__(dut, Simulator(dut), random)
         self.model = ChipModel(SMALL, SMALL.clocks(CLOCK_MHZ))
-        self.model.words[:] = self.random.integers(0, 1 << 16, len(self.model.words))
-        self.simulator = Simulator(self.dut)
+        self.model.words[:] = random.integers(0, 1 << 16, len(self.model.words))
         self.simulator.add_clock(20e-9)
         self.simulator.add_clock(10e-9, phase=7e-9, domain="sdram")
         chip = self._chip_behind_pads if with_pads else self._chip
@@ -67,44 +67,3 @@ class MemorySetup:
 
     def beat(self, address: int) -> int:
         return int.from_bytes(self.model.words[address // 2 :][:8].tobytes(), "little")
-
-    def ask(self, reads: list[tuple[int, int, int]], seen: list[tuple[int, int, int, int]]):
-        """Send reads (address, beats, id) and note the beats (id, data, last, response)."""
-
-        async def sender(ctx):
-            bus = self.dut.unit
-            for address, beats, tag in reads:
-                ctx.set(bus.araddr, address)
-                ctx.set(bus.arlen, beats - 1)
-                ctx.set(bus.arid, tag)
-                ctx.set(bus.arvalid, 1)
-                await ctx.tick().until(bus.arready)
-                ctx.set(bus.arvalid, 0)
-
-        async def receiver(ctx):
-            bus = self.dut.unit
-            while len(seen) < sum(beats for _, beats, _ in reads):
-                ctx.set(bus.rready, int(self.random.integers(2)))
-                ready = ctx.get(bus.rready)
-                _, _, valid, *beat = await ctx.tick().sample(
-                    bus.rvalid, bus.rid, bus.rdata, bus.rlast, bus.rresp
-                )
-                if valid and ready:
-                    seen.append((beat[0], beat[1], beat[2], axi.Response(beat[3])))
-
-        self.simulator.add_testbench(sender)
-        self.simulator.add_testbench(receiver)
-
-    async def access(self, ctx, address: int, data: int | None = None) -> tuple[int, int]:
-        """Access a beat as the host does; returns data and error."""
-        port = self.dut.link
-        request = {"address": address, "is_write": data is not None, "data": data or 0}
-        ctx.set(port.request.payload, request)
-        ctx.set(port.request.valid, 1)
-        await ctx.tick().until(port.request.ready)
-        ctx.set(port.request.valid, 0)
-        while not ctx.get(port.answer_valid):
-            await ctx.tick()
-        answer = ctx.get(port.answer_data), ctx.get(port.answer_error)
-        await ctx.tick()
-        return answer
