@@ -29,7 +29,7 @@ class CommandBus(wiring.Component):
     maintenance : in
         PRECHARGE of all banks, REFRESH or LOAD_MODE; NO_OPERATION where there is none.
     hold : in
-        Nothing but maintenance.
+        Nothing but maintenance, and an access.
     read, write, access_bank, access_beat : in
         The sequencer's command; never together with maintenance.
     activate, precharge : in

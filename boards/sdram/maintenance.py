@@ -23,7 +23,8 @@ class Maintenance(wiring.Component):
     Members
     -------
     hold : out
-        No other command may be issued: before initialisation and around a refresh.
+        No other command may be issued but one that was decided before it rose, in its first clock:
+        before initialisation and around a refresh.
     may_close : in
         All banks may be closed; a clock late.
     command : out
@@ -103,11 +104,13 @@ class Maintenance(wiring.Component):
             with m.State("RUN"):
                 with m.If(due):
                     m.d.sync += [due.eq(0), self.hold.eq(1)]
-                    m.next = "SETTLE"
+                    m.next = "LAST_COMMAND"
+            with m.State("LAST_COMMAND"):
+                m.next = "SETTLE"
             with m.State("SETTLE"):
                 m.next = "CLOSE"
             with m.State("CLOSE"):
-                # The command of the clock before `hold` rose shows in `may_close` by now.
+                # The command of the clock in which `hold` rose shows in `may_close` by now.
                 with m.If(self.may_close):
                     m.d.comb += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
                     wait(clocks.trp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib.cdc import PulseSynchronizer
 from amaranth.lib.wiring import Out
 
 from ember_hw.boards.memory import memory_members
@@ -88,15 +89,25 @@ class SdramMemory(wiring.Component):
         wiring.connect(m, controller.pins, wiring.flipped(self.pins))
         m.d.comb += self.initialised.eq(controller.initialised)
         request = _crosses(m, "requests", controller.request, inwards=True)
-        written = _crosses(m, "writes", controller.write_data, inwards=True)
         beat = _crosses(m, "beats", controller.response, inwards=False)
 
-        # A host access is answered before the next is taken, so none needs to be told apart.
+        # A host access is answered before the next is taken, so none needs to be told apart, and
+        # what it writes needs no queue: it stays in a register, where it is before its request
+        # reaches the other domain, until the controller has taken it.
+        written = Signal(BEAT_BITS)
+        m.d.comb += [
+            controller.write_data.valid.eq(1),
+            controller.write_data.payload.data.eq(written),
+            controller.write_data.payload.bytes.eq(~0),
+        ]
+        m.submodules.is_written = is_written = PulseSynchronizer(DOMAIN, "sync")
+        m.d.comb += is_written.i.eq(controller.write_data.ready)
+
         host_waits = Signal()  # an access of the host is under way
         host_turn = Signal()
         takes_host = Signal()
         host_beyond = Signal()
-        write_beyond = Signal()
+        write_beyond = Signal()  # and so needs no request
         asked = link.request.payload
         size_bits = (chip.size_bytes - 1).bit_length()
         beat_bits = (chip.beat_bytes - 1).bit_length()
@@ -108,16 +119,13 @@ class SdramMemory(wiring.Component):
         tag = data.View(asked_by, Value.cast(request.payload.tag))
         with m.If(takes_host):
             m.d.comb += [
-                request.valid.eq(~write_beyond & (written.ready | ~asked.is_write)),
+                request.valid.eq(~write_beyond),
                 request.payload.beat.eq(asked.address[beat_bits:]),
                 request.payload.length.eq(0),
                 request.payload.write.eq(asked.is_write),
                 tag.host.eq(1),
                 tag.beyond.eq(host_beyond),
-                link.request.ready.eq(
-                    write_beyond | (request.ready & (written.ready | ~asked.is_write))
-                ),
-                written.valid.eq(link.request.ready & asked.is_write & ~host_beyond),
+                link.request.ready.eq(write_beyond | request.ready),
             ]
         with m.Else():
             m.d.comb += [
@@ -128,10 +136,6 @@ class SdramMemory(wiring.Component):
                 tag.beyond.eq(unit.araddr[size_bits:].any()),
                 unit.arready.eq(request.ready),
             ]
-        m.d.comb += [
-            written.payload.data.eq(asked.data),
-            written.payload.bytes.eq(~0),
-        ]
         host_taken = link.request.valid & link.request.ready
         with m.If(unit.arvalid & unit.arready):
             m.d.sync += host_turn.eq(1)
@@ -140,14 +144,18 @@ class SdramMemory(wiring.Component):
 
         returned = data.View(asked_by, Value.cast(beat.payload.tag))
         host_read = beat.valid & returned.host
-        is_written = Signal()
-        m.d.sync += is_written.eq(host_taken & asked.is_write)
+        is_refused = Signal()
+        m.d.sync += is_refused.eq(host_taken & write_beyond)
         with m.If(host_taken):
-            m.d.sync += [host_waits.eq(1), link.answer_error.eq(host_beyond)]
+            m.d.sync += [
+                host_waits.eq(1),
+                link.answer_error.eq(host_beyond),
+                written.eq(asked.data),
+            ]
         with m.If(link.answer_valid):
             m.d.sync += host_waits.eq(0)
         m.d.comb += [
-            link.answer_valid.eq(is_written | host_read),
+            link.answer_valid.eq(is_refused | is_written.o | host_read),
             link.answer_data.eq(beat.payload.data),
             unit.rvalid.eq(beat.valid & ~returned.host),
             unit.rid.eq(returned.id),

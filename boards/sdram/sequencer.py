@@ -16,7 +16,8 @@ class Sequencer(wiring.Component):
 
     Beats of one direction follow each other without a gap, across banks too. A READ waits for room
     for its beat, a WRITE for its data. Nothing overtakes: tags keep their order, and a read sees
-    the writes before it. A clock decides, the next issues the command.
+    the writes before it. A clock decides, the next issues the command from a register; so a command
+    may go in the first clock of a hold.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class Sequencer(wiring.Component):
         The bank machines' `ready`, bank by bank; the beat of a READ has a place; the data of a
         WRITE is there. Each stays until the command that makes use of it.
     hold : in
-        Issue nothing.
+        Issue nothing from the next clock on.
     read, write : out
         The command that is issued in this clock.
     bank, beat, tag, last : out
@@ -73,12 +74,9 @@ class Sequencer(wiring.Component):
         may_write = countdown(m, self.read, clock_ahead(BURST_WORDS + turn), "may_write")
         is_last = Signal()  # beat of the part
         is_free = Signal()
-        will_read, will_write = Signal(), Signal()  # unless all is held
         m.d.comb += [
             is_free.eq(some & ~self.hold & ~issues & may_access & Array(self.ready)[part.bank]),
             issues.eq(self.read | self.write),
-            self.read.eq(will_read & ~self.hold),
-            self.write.eq(will_write & ~self.hold),
             self.bank.eq(part.bank),
             self.beat.eq(part.beat),
             self.tag.eq(part.tag),
@@ -87,8 +85,8 @@ class Sequencer(wiring.Component):
             self.segment.ready.eq(~some | self.done),
         ]
         m.d.sync += [
-            will_read.eq(is_free & ~part.write & self.has_room),
-            will_write.eq(is_free & part.write & self.has_data & may_write),
+            self.read.eq(is_free & ~part.write & self.has_room),
+            self.write.eq(is_free & part.write & self.has_data & may_write),
         ]
         with m.If(self.segment.ready):
             m.d.sync += [

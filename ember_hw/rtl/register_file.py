@@ -81,7 +81,7 @@ class RegisterFile(wiring.Component):
         have_address = Signal()
         have_data = Signal()
         read_address = Signal(registers.ADDRESS_WIDTH_BITS)
-        reading = Signal(5)  # one-hot: select, wait for memories, answer
+        reading = Signal(5)  # one-hot: select, wait for memories, answer from registers
 
         at_rest = Signal()
         m.d.comb += at_rest.eq(
@@ -154,7 +154,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += reading.eq(0)
         with m.Else():
             # The window has one address: a write that takes it delays the read by a cycle.
-            waits = (reading[-2] & self.microcode_write) | (
+            waits = (reading[-3] & self.microcode_write) | (
                 reading[0] & reads_counter & at_rest & ~self.counters_settled
             )
             with m.If(~waits):
@@ -167,43 +167,52 @@ class RegisterFile(wiring.Component):
             m.d.comb += self.microcode_address.eq(word)
         m.d.comb += self.counter_select.eq((read_address - registers.COUNTERS_ADDRESS)[3:])
 
-        high_word = Signal(COUNTER_BITS - 32)
+        # What is read, a cycle before the answer; a counter comes with it.
+        value = Signal(32)
+        is_known = Signal()
+        is_counter = Signal()
         fault_address = self.fault.address
+        m.d.sync += [value.eq(0), is_known.eq(1), is_counter.eq(reads_counter)]
+        with m.If(read_address >= registers.MICROCODE_ADDRESS):
+            m.d.sync += value.eq(self.microcode_read_data)
+        with m.Elif(~reads_counter), m.Switch(word):
+            for register, shown in (
+                (registers.MAGIC, registers.MAGIC_VALUE),
+                (registers.ISA_VERSION, isa.ISA_VERSION),
+                (registers.CONFIG_HASH, self.config.hash()),
+                (registers.STATUS, self.state),
+                (registers.FAULT_ADDRESS_LOW, fault_address[:32]),
+                (registers.FAULT_ADDRESS_HIGH, fault_address[32:]),
+                (registers.REQUESTS, self.requests),
+                (registers.COMPLETED, self.completed),
+                (registers.WATCHDOG, self.watchdog),
+            ):
+                with m.Case(register.address // 4):
+                    m.d.sync += value.eq(shown)
+            for i in range(self.config.exports):
+                with m.Case(registers.ARGUMENTS_ADDRESS // 4 + i):
+                    m.d.sync += value.eq(self.arguments[i])
+            with m.Case(registers.FAULT.address // 4):
+                m.d.sync += value.eq(
+                    self.fault.code | (self.fault.unit << 8) | (self.fault.stream << 16)
+                )
+            with m.Default():
+                m.d.sync += is_known.eq(0)
+
+        high_word = Signal(COUNTER_BITS - 32)
         with m.If(reading[-1]):
-            m.d.sync += [bus.rvalid.eq(1), bus.rresp.eq(axi.Response.OKAY)]
-            with m.If(read_address >= registers.MICROCODE_ADDRESS):
-                m.d.sync += bus.rdata.eq(self.microcode_read_data)
-            with m.Elif(reads_counter):
-                with m.If(read_address[2]):
-                    m.d.sync += bus.rdata.eq(high_word)
-                with m.Else():
-                    m.d.sync += [
-                        bus.rdata.eq(self.counter_value),
-                        high_word.eq(self.counter_value[32:]),
-                    ]
-            with m.Else(), m.Switch(read_address[2:]):
-                for register, value in (
-                    (registers.MAGIC, registers.MAGIC_VALUE),
-                    (registers.ISA_VERSION, isa.ISA_VERSION),
-                    (registers.CONFIG_HASH, self.config.hash()),
-                    (registers.STATUS, self.state),
-                    (registers.FAULT_ADDRESS_LOW, fault_address[:32]),
-                    (registers.FAULT_ADDRESS_HIGH, fault_address[32:]),
-                    (registers.REQUESTS, self.requests),
-                    (registers.COMPLETED, self.completed),
-                    (registers.WATCHDOG, self.watchdog),
-                ):
-                    with m.Case(register.address // 4):
-                        m.d.sync += bus.rdata.eq(value)
-                for i in range(self.config.exports):
-                    with m.Case(registers.ARGUMENTS_ADDRESS // 4 + i):
-                        m.d.sync += bus.rdata.eq(self.arguments[i])
-                with m.Case(registers.FAULT.address // 4):
-                    m.d.sync += bus.rdata.eq(
-                        self.fault.code | (self.fault.unit << 8) | (self.fault.stream << 16)
-                    )
-                with m.Default():
-                    m.d.sync += [bus.rdata.eq(0), bus.rresp.eq(axi.Response.SLAVE_ERROR)]
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rdata.eq(value),
+                bus.rresp.eq(Mux(is_known, axi.Response.OKAY, axi.Response.SLAVE_ERROR)),
+            ]
+            with m.If(is_counter & read_address[2]):
+                m.d.sync += bus.rdata.eq(high_word)
+            with m.Elif(is_counter):
+                m.d.sync += [
+                    bus.rdata.eq(self.counter_value),
+                    high_word.eq(self.counter_value[32:]),
+                ]
         with m.If(bus.rvalid & bus.rready):
             m.d.sync += bus.rvalid.eq(0)
         return m

@@ -82,9 +82,9 @@ def test_beat_waits_for_what_it_needs(part, low):
     assert [item[0] for item in _run([part], **{low: range(30)})] == [31]
 
 
-def test_beat_that_is_decided_waits_for_the_end_of_a_hold():
-    # Decided in clock 1, held in clock 2, in which it would have gone.
-    assert [item[0] for item in _run([_part(0)], free=range(2, 30))] == [31]
+def test_beat_that_is_decided_goes_in_the_first_clock_of_a_hold():
+    # Decided in clock 1.
+    assert [item[0] for item in _run([_part(0)], free=range(2, 30))] == [2]
 
 
 def test_write_needs_no_room_and_read_no_data():
