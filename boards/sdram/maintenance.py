@@ -16,6 +16,8 @@ POWER_UP_REFRESHES = 8
 class Maintenance(wiring.Component):
     """Initialises the chip, then refreshes it whenever a refresh falls due.
 
+    A clock decides, the next issues the command from a register.
+
     Parameters
     ----------
     clocks : SdramClocks
@@ -74,16 +76,17 @@ class Maintenance(wiring.Component):
                 m.d.sync += interval.eq(interval + 1)
 
         refreshes_left = Signal(range(POWER_UP_REFRESHES))
+        m.d.sync += [self.command.eq(Command.NO_OPERATION), self.close.eq(0)]
         with m.FSM(name="maintenance"):
             with m.State("POWER_UP"):
                 with m.If(is_over):
-                    m.d.comb += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
+                    m.d.sync += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
                     wait(clocks.trp)
                     m.d.sync += refreshes_left.eq(POWER_UP_REFRESHES - 1)
                     m.next = "REFRESH"
             with m.State("REFRESH"):
                 with m.If(is_over):
-                    m.d.comb += self.command.eq(Command.REFRESH)
+                    m.d.sync += self.command.eq(Command.REFRESH)
                     wait(clocks.trfc)
                     with m.If(self.initialised):
                         m.next = "RECOVER"
@@ -93,7 +96,7 @@ class Maintenance(wiring.Component):
                         m.d.sync += refreshes_left.eq(refreshes_left - 1)
             with m.State("LOAD_MODE"):
                 with m.If(is_over):
-                    m.d.comb += self.command.eq(Command.LOAD_MODE)
+                    m.d.sync += self.command.eq(Command.LOAD_MODE)
                     wait(clocks.tmrd)
                     m.d.sync += self.initialised.eq(1)
                     m.next = "RECOVER"
@@ -112,7 +115,7 @@ class Maintenance(wiring.Component):
             with m.State("CLOSE"):
                 # The command of the clock in which `hold` rose shows in `may_close` by now.
                 with m.If(self.may_close):
-                    m.d.comb += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
+                    m.d.sync += [self.command.eq(Command.PRECHARGE), self.close.eq(1)]
                     wait(clocks.trp)
                     m.next = "REFRESH"
         return m

@@ -14,7 +14,7 @@ from ember_hw.boards.sdram.tests.chips import CLOCK_MHZ, SMALL
 pytestmark = pytest.mark.rtl
 
 CLOCKS = SMALL.clocks(CLOCK_MHZ)
-BEGIN = CLOCKS.power_up
+BEGIN = CLOCKS.power_up + 1
 
 
 def _run(cycles: int, *, busy: range = range(0)) -> tuple[list[tuple[int, Command]], list[int]]:
@@ -51,7 +51,7 @@ def test_initialisation_has_its_order_and_its_pauses():
         *((refresh + i * CLOCKS.trfc, Command.REFRESH) for i in range(POWER_UP_REFRESHES)),
         (mode, Command.LOAD_MODE),
     ]
-    assert free[0] == mode + CLOCKS.tmrd + 1
+    assert free[0] == mode + CLOCKS.tmrd
 
 
 def test_refreshes_keep_their_interval():
@@ -69,5 +69,5 @@ def test_refresh_that_waits_does_not_shift_the_next():
     last = [cycle for cycle, command in quiet if command is Command.REFRESH][-1]
     assert late[-1] == (last, Command.REFRESH)
     closes = [cycle for cycle, command in late if command is Command.PRECHARGE]
-    assert closes[1] == mode + 250
+    assert closes[1] == mode + 251
     assert not set(free) & set(range(mode + CLOCKS.trefi + 2, mode + 250))
