@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Protocol
 
@@ -16,13 +14,12 @@ from xdsl.ir import Attribute
 
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.backend.element_types import check_row_elements
-from ember_hw.compiler.backend.extract_code import extract_code
 from ember_hw.compiler.backend.host_code import extract_scratch
-from ember_hw.compiler.backend.lower import lower
-from ember_hw.compiler.backend.reduce_split import Execute, split_nest
+from ember_hw.compiler.backend.lower import Lowered, lower
+from ember_hw.compiler.backend.place_nests import place_nests
+from ember_hw.compiler.backend.reduce_split import Execute
 from ember_hw.compiler.backend.row_length import check_row_lengths
 from ember_hw.compiler.dialects.au import ProgramOp
-from ember_hw.compiler.dialects.dlc import ComputeLoopOp
 from ember_hw.compiler.program import Argument, JsonValue, Program
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.config import AcceleratorConfig
@@ -80,7 +77,7 @@ def build(
     Parameters
     ----------
     module : ModuleOp
-        Verified scf, lowered in place.
+        Verified scf; it is not changed.
     spec : Spec
         What belongs to it.
     opt_level : int
@@ -109,34 +106,33 @@ def build(
             check.check_au(programs, module)
         check_row_lengths(programs, tables, _table_names(model), opt_level, config, stacks)
 
-    lowered = lower(
-        module,
-        opt_level,
-        config,
-        sizes={symbol: table.shape for symbol, table in tables.items()},
-        may_leave_loops=may_leave_loops,
-        observe=observe,
-        check=check_programs,
-    )
+    def lowering(stay: tuple[int, ...]) -> Lowered:
+        lowered = lower(
+            module.clone(),
+            opt_level,
+            config,
+            sizes={symbol: table.shape for symbol, table in tables.items()},
+            may_leave_loops=may_leave_loops and not stay,
+            stay=stay,
+            observe=observe,
+            check=check_programs,
+        )
+        for assembly in lowered.assemblies:
+            check_row_elements(assembly, opt_level)
+        return lowered
+
+    placed = place_nests(lowering, execute, tables)
+    lowered = placed.lowered
     if check is not None:
-        check.check_microcode(lowered.assemblies, module)
-    for assembly in lowered.assemblies:
-        check_row_elements(assembly, opt_level)
+        check.check_microcode(lowered.assemblies, lowered.module)
     function = lowered.function
     au = "".join(f"{program!s}\n" for program in lowered.programs)
     scratch = extract_scratch(function)
-    assembled = [assembly.nest() for assembly in lowered.assemblies]
-    readers = Counter(symbol for nest in assembled for symbol in nest.symbols_read)
-    own_tables = [symbol for symbol in tables if readers[symbol] == 1]
-    loops = [op for op in function.body.block.ops if isinstance(op, ComputeLoopOp)]
     return Program(
         name=function.sym_name.data,
         config=config,
         opt_level=opt_level,
-        nests=tuple(
-            split_nest(replace(nest, code=extract_code(loop)), program, execute, own_tables)
-            for nest, program, loop in zip(assembled, lowered.programs, loops, strict=True)
-        ),
+        nests=placed.nests,
         arguments=(*_arguments(function), *scratch.arguments),
         host_code=scratch.code,
         ir={**lowered.result.texts, "au": au},

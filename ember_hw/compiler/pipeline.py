@@ -83,6 +83,7 @@ def pipeline(
     levels: int | None = None,
     recompute: bool = False,
     whole_rows: bool = False,
+    stay: tuple[int, ...] = (),
 ) -> tuple[Step, ...]:
     """
     Return the passes of an opt level: 0 decouples, 1 vectorises, 2 sends rows, 3 aligns the queues.
@@ -108,6 +109,8 @@ def pipeline(
     whole_rows : bool
         Whether levels 0 and 1 send rows whole, too, as they must where an element of a row says
         nothing without the row's scale and bias.
+    stay : tuple of int
+        As for `sink-regular-loops`.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def pipeline(
         Step(1, CallbackVectorizer(), "slcvec"),
         Step(1, SimplifyMemOps(), "slcvec"),
         Step(0 if whole_rows else 2, BufferCompoundTypes(), "slcvec"),
-        Step(2, SinkRegularLoops(), "slcvec"),
+        Step(2, SinkRegularLoops(stay), "slcvec"),
         Step(2, KeepInvariantRows(), "slcvec"),
         Step(1, CountLanes(), "slcvec"),
         Step(3, ReplaceToVal(hardware), "slcvec"),
@@ -195,6 +198,7 @@ def run_pipeline(
     hardware: bool = False,
     levels: int | None = None,
     recompute: bool = False,
+    stay: tuple[int, ...] = (),
     observe: Callable[[str, ModuleOp], None] | None = None,
 ) -> PipelineResult:
     """
@@ -209,7 +213,7 @@ def run_pipeline(
     hardware : bool
         As for `pipeline`. Where loops side by side can't be split, and where a level above leaves
         two units side by side, all but one of them run on the execute side.
-    levels, recompute
+    levels, recompute, stay
         As for `pipeline`.
     observe : callable, optional
         Called with a pass's name and the module after each pass whose result can be executed.
@@ -234,6 +238,7 @@ def run_pipeline(
         levels=levels,
         recompute=recompute,
         whole_rows=whole_rows,
+        stay=stay,
     )
     if not hardware or opt_level < 2:
         return _run(module, steps, observe)
@@ -251,6 +256,7 @@ def run_pipeline(
         levels=levels,
         recompute=recompute,
         whole_rows=whole_rows,
+        stay=stay,
     )
     return _run(module, steps, observe)
 

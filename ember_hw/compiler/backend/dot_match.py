@@ -32,7 +32,7 @@ from ember_hw.compiler.dialects.au_program import AccessProgram
 from ember_hw.compiler.nest import Callback
 from ember_hw.isa import Chain, Event, Fold, Place
 
-__all__ = ["Dot", "DotRow", "folds_rows", "match_dot"]
+__all__ = ["Dot", "DotRow", "folds_in_a_loop", "folds_rows", "match_dot"]
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,25 @@ _Tree: TypeAlias = "_Leaf | _Node"
 
 def folds_rows(code: ExecuteCode) -> bool:
     """Whether a loop of the code carries a number that it makes of rows."""
+    return any(_folds(statement) for case in code.cases for statement in walk(case.body))
+
+
+def folds_in_a_loop(code: ExecuteCode) -> bool:
+    """Whether such a loop stands in another one, and so folds a row many times."""
     return any(
-        isinstance(statement, For)
-        and statement.carried
-        and any(isinstance(inner, ReadRow) for inner in statement.body)
+        _folds(inner)
         for case in code.cases
         for statement in walk(case.body)
+        if isinstance(statement, For)
+        for inner in walk(statement.body)
+    )
+
+
+def _folds(statement: Statement) -> bool:
+    return (
+        isinstance(statement, For)
+        and bool(statement.carried)
+        and any(isinstance(inner, ReadRow) for inner in statement.body)
     )
 
 

@@ -36,6 +36,8 @@ class Lowered:
     ----------
     result : PipelineResult
         Texts and decisions on the way to dlc.
+    module : ModuleOp
+        At dlc.
     function : FuncOp
         The module's function at dlc.
     programs : tuple of ProgramOp
@@ -45,6 +47,7 @@ class Lowered:
     """
 
     result: PipelineResult
+    module: ModuleOp
     function: FuncOp
     programs: tuple[ProgramOp, ...]
     assemblies: tuple[Assembly, ...]
@@ -57,6 +60,7 @@ def lower(
     *,
     sizes: Mapping[str, Sequence[int]] | None = None,
     may_leave_loops: bool = False,
+    stay: tuple[int, ...] = (),
     observe: Callable[[str, ModuleOp], None] | None = None,
     check: Callable[[Sequence[ProgramOp], ModuleOp], None] | None = None,
 ) -> Lowered:
@@ -76,6 +80,8 @@ def lower(
     may_leave_loops : bool
         Whether loops that the access unit could run may be left to the execute side, which then
         gathers what they read itself; the decisions say so.
+    stay : tuple of int
+        As for `sink-regular-loops`.
     observe : callable, optional
         As for `run_pipeline`.
     check : callable, optional
@@ -108,6 +114,7 @@ def lower(
             hardware=True,
             levels=levels,
             recompute=recompute,
+            stay=stay,
             observe=observe,
         )
         (function,) = (op for op in module.ops if isinstance(op, FuncOp))
@@ -122,7 +129,7 @@ def lower(
                 raise
             errors.append(error)
             continue
-        return Lowered(result, function, programs, assemblies)
+        return Lowered(result, module, function, programs, assemblies)
     # Rather a limit that a config can do something about.
     raise next((error for error in errors if error.limit != "traversal_units"), errors[0])
 

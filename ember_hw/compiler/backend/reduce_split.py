@@ -52,7 +52,11 @@ _NAMES = {ReduceOperation.SUM: "sum", ReduceOperation.MAXIMUM: "maximum"}
 
 
 def split_nest(
-    nest: Nest, program: ProgramOp, execute: Execute, own_tables: Collection[str] = ()
+    nest: Nest,
+    program: ProgramOp,
+    execute: Execute,
+    own_tables: Collection[str] = (),
+    remark: str = "",
 ) -> Nest:
     """Return a nest with what the reduce unit does of it, or with the reason why it does nothing.
 
@@ -67,6 +71,8 @@ def split_nest(
     own_tables : collection of str, optional
         Tables of the program that no other nest reads: only their rows may lie as the unit wants
         rows of codes.
+    remark : str, optional
+        What has been tried in vain, told behind the reason.
 
     Raises
     ------
@@ -81,13 +87,14 @@ def split_nest(
         if execute == "host":
             raise HostReason("execute='host' was asked for")
         return _in_fabric(nest, access, own_tables)
-    except HostReason as reason:
+    except HostReason as refusal:
+        reason = f"{refusal}; {remark}" if remark else str(refusal)
         if execute == "fabric":
             raise UnsupportedError(
                 f"execute code of nest {nest.name!r} must fit the reduce unit with "
                 f"execute='fabric', but {reason}; execute='auto' runs it on the host"
             ) from None
-        return _through_fabric(replace(nest, reason=str(reason)), access)
+        return _through_fabric(replace(nest, reason=reason), access)
 
 
 def _in_fabric(nest: Nest, program: AccessProgram, own_tables: Collection[str]) -> Nest:

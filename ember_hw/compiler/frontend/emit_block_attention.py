@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects import builtin
 
-from ember_hw.compiler.frontend.emit import MATRIX, POINTERS, parse_function
+from ember_hw.compiler.frontend.emit import MATRIX, parse_function
 
 _BLOCK = """
-      %kb = memref.load %blk[%qb, %n] : memref<?x?xindex>
-      %kb1 = arith.addi %kb, %c1 : index
-      %k064 = memref.load %off[%kb] : memref<?xi64>
-      %k0 = arith.index_cast %k064 : i64 to index
-      %k164 = memref.load %off[%kb1] : memref<?xi64>
-      %k1 = arith.index_cast %k164 : i64 to index
+      %k0 = memref.load %first[%qb, %n] : memref<?x?xindex>
+      %k1 = memref.load %last[%qb, %n] : memref<?x?xindex>
       %s0 = arith.muli %n, %BS : index
       %shift = arith.subi %s0, %k0 : index
       scf.for %k = %k0 to %k1 step %c1 {
@@ -88,11 +84,11 @@ _BODY = """
 def emit_block_attention(scale: float) -> builtin.ModuleOp:
     """Write attention of blocks of queries to gathered blocks of keys, as `@block_attention`.
 
-    The function takes `qry`, `key`, `val`, `blk` (NB, NS) (the blocks of keys of each block of
-    queries), `off` (where each block of keys begins, and the end of the last one), `s` (a score of
-    each query and gathered key; -inf on entry, so that keys which a partial block lacks weigh
-    nothing), `out` (zeros on entry), and the numbers of query blocks `NB`, of gathered blocks `NS`,
-    of rows of a block `BS` and of columns of `s`, `W`.
+    The function takes `qry`, `key`, `val`, `first` and `last` (NB, NS) (of the blocks of keys of
+    each block of queries, the first key and the one behind the last), `s` (a score of each query
+    and gathered key; -inf on entry, so that keys which a partial block lacks weigh nothing), `out`
+    (zeros on entry), and the numbers of query blocks `NB`, of gathered blocks `NS`, of rows of a
+    block `BS` and of columns of `s`, `W`.
 
     Products are summed from 0.0 in the order of the columns and scaled; weights are
     ``exp(s - max)`` over their sum, in the order of the gathered keys, in which values are added.
@@ -109,8 +105,8 @@ def emit_block_attention(scale: float) -> builtin.ModuleOp:
             ("qry", MATRIX),
             ("key", MATRIX),
             ("val", MATRIX),
-            ("blk", "memref<?x?xindex>"),
-            ("off", POINTERS),
+            ("first", "memref<?x?xindex>"),
+            ("last", "memref<?x?xindex>"),
             ("s", MATRIX),
             ("out", MATRIX),
             ("NB", "index"),

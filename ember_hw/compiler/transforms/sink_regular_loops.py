@@ -60,14 +60,23 @@ class SinkRegularLoops(ModulePass):
     Such a loop leaves the access unit: the rows that stay the same are filled once in front, and
     the loop becomes an `scf.for` in one callback, which computes indices itself and reads regular
     memory directly, at the same places in the same order.
+
+    Parameters
+    ----------
+    stay : tuple of int
+        Nests of a function, by number from 0 on, all of whose loops stay with the access unit.
     """
 
     name = "sink-regular-loops"
 
+    stay: tuple[int, ...] = ()
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the pass on every function."""
         for function in functions(op):
-            loops = [op for op in function.walk() if isinstance(op, slc.ForOp)]
+            nests = [op for op in function.body.block.ops if isinstance(op, slc.ForOp)]
+            nests = [nest for number, nest in enumerate(nests) if number not in self.stay]
+            loops = [op for nest in nests for op in nest.walk() if isinstance(op, slc.ForOp)]
             for loop in reversed(loops):
                 if isinstance(loop.parent_op(), slc.ForOp) and not is_row_loop(loop):
                     merge_callbacks(loop.body.block)

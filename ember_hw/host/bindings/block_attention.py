@@ -1,7 +1,7 @@
 """The binding of block-sparse attention.
 
 Queries are padded to whole blocks; the last block of keys may be a partial one, whose end the
-function learns from `off`. Scores of keys that it lacks stay -inf.
+function learns from `last`. Scores of keys that it lacks stay -inf.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def request(program: Program, inputs: Any) -> Request:
     num_keys = len(call.matrix("keys"))
     padded = np.zeros((blocks.shape[0] * size, queries.shape[1]), np.float32)
     padded[: len(queries)] = queries
-    ends = np.arange(-(-num_keys // size) + 1, dtype=np.int64) * size
+    first = blocks.astype(np.int64) * size
 
     def finish(outputs: Mapping[str, NDArray[Any]]) -> Any:
         return call.result(np.ascontiguousarray(outputs["out"][: len(queries)]))
@@ -88,8 +88,8 @@ def request(program: Program, inputs: Any) -> Request:
         arrays={
             **matrices,
             "qry": padded,
-            "blk": blocks.astype(np.int64),
-            "off": np.minimum(ends, num_keys),
+            "first": first,
+            "last": np.minimum(first + size, num_keys),
         },
         scalars={"NB": blocks.shape[0], "NS": blocks.shape[1], "BS": size, "W": width},
         outputs={

@@ -120,7 +120,7 @@ _IN_A_LOOP = """
       %q = scf.for %d = %c0 to %D step %c1 iter_args(%acc = %f0) -> (TYPE) {
         %x = memref.load %a[%i, %d] : !T
         %y = memref.load %wide[%m, %d] : !T
-        %v = arith.mulf %x, %y : TYPE
+        %v = arith.divf %x, %y : TYPE
         %n = arith.addf %acc, %v : TYPE
         scf.yield %n : TYPE
       }
@@ -162,7 +162,11 @@ SUM = made("arith.addf %acc, %x")
 REFUSED = {
     "case 1 needs its rows once more, behind the sum across them": triples(SUM, after=_ROW_AGAIN),
     "2 loops fold rows, and the unit does what one does": triples(NORM, after=_SECOND_LOOP),
-    "case 1 folds its rows in a loop or a branch, and the unit does so once": _IN_A_LOOP,
+    (
+        "case 1 folds its rows in a loop or a branch, and the unit does so once; with that loop in "
+        "the access unit, case 2 computes 'divf' of its columns, and the unit adds, subtracts and "
+        "multiplies them"
+    ): _IN_A_LOOP,
     "case 1 folds rows at the begin of a loop": _AT_A_BEGIN,
     "case 1 folds 2 numbers, and the unit one": _TWO_NUMBERS,
     "case 1 begins its sum with another number than +0": triples(SUM, start="%minus0"),

@@ -1,6 +1,8 @@
 // RUN: %ember-opt -p 'choose-decoupling,scf-to-slc,slc-vectorizer{vector-length=4},simplify-casts,callback-vectorizer,simplify-mem-ops,buffer-compound-types,sink-regular-loops' %s | filecheck %s
+// RUN: %ember-opt -p 'choose-decoupling,scf-to-slc,slc-vectorizer{vector-length=4},simplify-casts,callback-vectorizer,simplify-mem-ops,buffer-compound-types,sink-regular-loops{stay=0}' %s | filecheck %s --check-prefix=STAY
 
 // The row of a key is sent once for all queries of its block; the execute side loads these itself.
+// Where its nest stays, both rows come in each iteration.
 
 func.func @kernel(%q: memref<?x?xf32>, %tab: memref<?x?xf32>, %blk: memref<?x?xindex>, %out: memref<?x?xf32>, %NB: index, %NS: index, %BS: index) attributes {ember.args = ["q", "tab", "blk", "out", "NB", "NS", "BS"], ember.noalias} {
   %c0 = arith.constant 0 : index
@@ -73,3 +75,10 @@ func.func @kernel(%q: memref<?x?xf32>, %tab: memref<?x?xf32>, %blk: memref<?x?xi
 // CHECK-NEXT:       slc.yield
 // CHECK-NEXT:     }
 // CHECK-NEXT:     func.return
+
+// STAY:          slc.for %qi = %c0 to %BS step %c1 : index -> !slc.stream<index> {
+// STAY:            %x = slcvec.mem_stream %tab[%kr, %d]
+// STAY:            %y = slcvec.mem_stream %q[%qr, %d]
+// STAY:            slc.callback {
+// STAY-NOT:          vector.maskedload
+// STAY:              memref.store %dot, %out[%qr_1, %col_1] : memref<?x?xf32>
