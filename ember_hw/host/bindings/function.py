@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ember_hw.compiler.element_dtypes import tensor_array, tensor_of
 from ember_hw.compiler.program import Argument, Program
 from ember_hw.config import VALUE_WIDTH_BITS
 from ember_hw.host.bindings.inputs import is_torch, named_inputs
@@ -64,9 +65,7 @@ def request(program: Program, inputs: Any) -> Request:
     def finish(results: Mapping[str, NDArray[Any]]) -> Any:
         values: list[Any] = [results[name] for name in outputs]
         if as_torch:
-            import torch
-
-            values = [torch.from_numpy(v) for v in values]  # pyright: ignore[reportUnknownMemberType]
+            values = [tensor_of(value) for value in values]
         return values[0] if len(values) == 1 else tuple(values)
 
     return Request(
@@ -104,7 +103,7 @@ def values_in_order(scf: str) -> list[str]:
 def _array(program: Program, argument: Argument, value: Any) -> NDArray[Any]:
     what = f"{argument.symbol} of program {program.name!r}"
     if is_torch(value):
-        value = value.detach().cpu().numpy()
+        value = tensor_array(value)
     if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
         kind = type(cast(object, value)).__name__
         raise TypeError(f"{what} must be a NumPy array or a torch tensor, not {kind}")

@@ -76,6 +76,15 @@ def test_torch_outputs_give_torch_back(program: Program) -> None:
     assert b.tolist() == [5, 1, 3]
 
 
+def test_torch_tensors_of_bfloat16_come_and_go() -> None:
+    text = TWO_OUTPUTS.replace("f32", "bf16")
+    tensors = {name: torch.from_numpy(v) for name, v in inputs().items() if name != "n"}
+    tensors |= {name: tensors[name].bfloat16() for name in ("x", "a", "b")}
+    a, b = run(compile_function(text, opt_level=0), inputs(**tensors))
+    assert a.dtype is b.dtype is torch.bfloat16
+    assert (a.tolist(), b.tolist()) == ([4, 0, 2, 7], [5, 1, 3])
+
+
 def test_strided_and_read_only_inputs_are_the_same_as_their_copy(program: Program) -> None:
     wide = np.arange(24, dtype=np.float32).reshape(3, 8)[:, ::4]
     wide.flags.writeable = False
