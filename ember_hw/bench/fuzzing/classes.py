@@ -179,11 +179,12 @@ def with_special_floats(
 ) -> list[Inputs]:
     """Put floats that are easily lost into a model's tables; return the calls with some, too."""
     for parameter in model.parameters():
-        parameter.data = torch.from_numpy(_special(random, parameter.detach().numpy()))
-    return [tuple(_special(random, array) for array in call) for call in calls]
+        parameter.data = torch.from_numpy(special(random, parameter.detach().numpy()))
+    return [tuple(special(random, array) for array in call) for call in calls]
 
 
-def _special(random: np.random.Generator, array: np.ndarray) -> np.ndarray:
+def special(random: np.random.Generator, array: np.ndarray) -> np.ndarray:
+    """Return an array with some floats that are easily lost, if it is one of float32."""
     if array.dtype != np.float32:
         return array
     chosen = random.random(array.shape) < _SPECIAL_SHARE

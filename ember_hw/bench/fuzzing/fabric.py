@@ -2,7 +2,8 @@
 """Random calls whose execute side is in the fabric, and calls on real data sets: every dtype.
 
 The answer is the binding's exact reference in NumPy. Held against it: the interpreter, whose reduce
-unit is a model, and the simulated unit. A program whose execute code the host runs is a failure.
+unit is a model, and the simulated unit. A program whose execute code the host runs is a failure,
+but for the second half of attention. Products of queries and keys alone are a function of scf.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import numpy as np
 import torch
 
 import ember_hw
+from ember_hw.bench.fuzzing import query_key
 from ember_hw.bench.fuzzing.classes import (
+    CALLS_A_MODEL,
     MODELS,
     REAL_DATA,
     SPECIAL_MODELS,
@@ -28,6 +31,7 @@ from ember_hw.bench.fuzzing.classes import (
 )
 from ember_hw.bench.fuzzing.every_level import RTL, UNIT, Comparison, Devices
 from ember_hw.bench.fuzzing.op_models import Model
+from ember_hw.compiler import compile_function
 from ember_hw.host.bindings import binding_of
 
 #: Each op class fits it; rows of 1,100 floats fit its accumulator. Tests of the fabric share it.
@@ -52,7 +56,13 @@ DTYPES = {
     "aggregation": ("float32", *_HALVES),
     "spmm": ("float32",),
     "scores": ("float32",),
+    "block_attention": ("float32",),
 }
+#: Products of queries and keys, which no model is, and the dtypes of their rows.
+_PRODUCTS = "query_key"
+_PRODUCT_DTYPES = tuple(query_key.DTYPES)
+#: Where the nests of a class run, if not all of them in the fabric.
+_PLACES = {"block_attention": ("fabric", "host")}
 #: Models of these classes that it doesn't run: ComplEx takes more of three rows than its chain.
 _ON_THE_HOST = frozenset({"complex"})
 #: Columns of the models that are drawn, one after the other.
@@ -101,8 +111,21 @@ class Fabric(Devices):
         example: tuple[torch.Tensor, ...],
         *,
         is_packed: bool = False,
+        places: tuple[str, ...] | None = None,
     ) -> Comparison:
-        """Compile a model for the fabric, its table packed or not, and run its calls everywhere."""
+        """Compile a model for the fabric, and run its calls everywhere.
+
+        Parameters
+        ----------
+        model : Model
+            What is called.
+        calls, example
+            Inputs, and those that it is compiled with.
+        is_packed : bool
+            Whether its table is.
+        places : tuple of str, optional
+            Where its nests run, if not all of them in the fabric.
+        """
         found = Comparison()
         tables: Any = {"weight": _PACKED} if is_packed else None
         for opt_level in _OPT_LEVELS:
@@ -111,11 +134,28 @@ class Fabric(Devices):
                 example,
                 config=self._config,
                 opt_level=opt_level,
-                execute="fabric",
+                execute="fabric" if places is None else "auto",
                 tables=tables,
             )
+            executes = tuple(nest.execute for nest in program.nests)
+            if places is not None and executes != places:
+                found.failures.append(
+                    f"opt_level {opt_level}: nests must run in {places}, not {program.placement}"
+                )
             binding = binding_of(program)
             expected = [np.asarray(binding.reference(program, call)) for call in calls]
+            self.hold(program, calls, expected, opt_level, found)
+        return found
+
+    def compare_products(self, calls: list[dict[str, Any]], dtype: str) -> Comparison:
+        """Compile the products of queries and keys of a dtype, and run calls everywhere."""
+        found = Comparison()
+        expected = [query_key.products(call) for call in calls]
+        for opt_level in _OPT_LEVELS:
+            program = compile_function(
+                query_key.text_of(dtype),
+                **{"config": self._config, "opt_level": opt_level, "execute": "fabric"},
+            )
             self.hold(program, calls, expected, opt_level, found)
         return found
 
@@ -144,11 +184,18 @@ def parts(seed: int, calls: int, *, real: bool, results: str = "stream") -> Iter
             for number, draw in enumerate(draws(kind, calls, seed + place, _ON_THE_HOST)):
                 columns = _COLUMNS[number % len(_COLUMNS)]
                 yield Pooled(draw.model, dtype, columns, draw.seed, draw.calls, results=results)
+    for place, dtype in enumerate(_PRODUCT_DTYPES):
+        random = np.random.default_rng([seed, place])
+        for number, first in enumerate(range(0, calls, CALLS_A_MODEL)):
+            columns = _COLUMNS[number % len(_COLUMNS)]
+            drawn, count = int(random.integers(1 << 32)), min(CALLS_A_MODEL, calls - first)
+            yield Pooled(_PRODUCTS, dtype, columns, drawn, count, results=results)
 
 
 def name_of(part: Pooled) -> str:
     """Return the op class or the data set, and the dtype, that a part counts for."""
-    return f"{part.data or MODELS[part.model].kind}, {part.dtype}"
+    kind = part.model if part.model == _PRODUCTS else MODELS[part.model].kind
+    return f"{part.data or kind}, {part.dtype}"
 
 
 def run_part(part: Pooled, *, rtl: bool) -> ClassAccount:
@@ -162,8 +209,15 @@ def run_part(part: Pooled, *, rtl: bool) -> ClassAccount:
 
 def attempt(part: Pooled, fabric: Fabric) -> Comparison:
     """Compare random calls of a model; the first of several has no lookup."""
-    case = MODELS[part.model]
     random = np.random.default_rng(part.seed)
+    if part.model == _PRODUCTS:
+        is_special = part.seed % SPECIAL_MODELS == 0
+        calls = [
+            query_key.draw(random, part.columns, part.dtype, is_special=is_special)
+            for _ in range(part.calls)
+        ]
+        return fabric.compare_products(calls, part.dtype)
+    case = MODELS[part.model]
     sizes = random.integers(0, _MOST, part.calls)
     if part.calls > 1:
         sizes[0] = 0
@@ -193,4 +247,6 @@ def _compare(model: Model, calls: list[Any], example: Any, part: Pooled, fabric:
         return tuple(t.to(dtype) if t.is_floating_point() else t for t in given)
 
     given = [tensors(call) for call in calls]
-    return fabric.compare(model.to(dtype), given, tensors(example), is_packed=is_packed)
+    places = _PLACES.get(MODELS[part.model].kind)
+    options: Any = {"is_packed": is_packed, "places": places}
+    return fabric.compare(model.to(dtype), given, tensors(example), **options)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ember_hw.bench.fuzzing import every_level, fabric
+from ember_hw.bench.fuzzing import every_level, fabric, query_key
 from ember_hw.bench.fuzzing.fabric import DTYPES, Fabric, Pooled, attempt, parts, run_part
 
 #: A call of each class and dtype.
@@ -23,6 +23,7 @@ def on_interpreter():
 
 def test_every_class_and_dtype_is_drawn_as_often_as_said():
     wanted = {f"{kind}, {dtype}": 30 for kind, dtypes in DTYPES.items() for dtype in dtypes}
+    wanted |= {f"query_key, {dtype}": 30 for dtype in query_key.DTYPES}
     drawn = Tally()
     for part in parts(5, 30, real=False):
         drawn[fabric.name_of(part)] += part.calls
@@ -72,6 +73,17 @@ def test_what_the_fabric_does_not_run_is_a_failure():
     assert "UnsupportedError: execute code of nest" in failure
 
 
+def test_attention_that_runs_elsewhere_is_a_failure(on_interpreter, monkeypatch):
+    monkeypatch.setattr(fabric, "_PLACES", {"block_attention": ("fabric", "fabric")})
+    found = attempt(Pooled("block_attention", "float32", 3, 1), on_interpreter)
+    assert found.failures == [
+        f"opt_level {opt_level}: nests must run in ('fabric', 'fabric'), not "
+        "(('block_attention_0', 'fabric', 'sum across'), ('block_attention_1', 'host', 'case 2 "
+        "has 2 loops, and the unit does what one does'))"
+        for opt_level in (2, 3)
+    ]
+
+
 @pytest.mark.verilator
 @pytest.mark.timeout(900)  # builds the model
 @pytest.mark.parametrize(
@@ -83,6 +95,8 @@ def test_what_the_fabric_does_not_run_is_a_failure():
         Pooled("spmm", "float32", 1100, 6),
         Pooled("bag_weighted", "int8", 17, 7),
         Pooled("transe_2", "float32", 5, 8),
+        Pooled("block_attention", "float32", 5, 10),
+        Pooled("query_key", "bfloat16", 7, 11),
     ],
     ids=str,
 )
