@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Protocol
 
@@ -16,13 +17,17 @@ from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.backend.element_types import check_row_elements
 from ember_hw.compiler.backend.host_code import extract_scratch
 from ember_hw.compiler.backend.lower import Lowered, lower
-from ember_hw.compiler.backend.place_nests import place_nests
+from ember_hw.compiler.backend.place_divided import place_divided
+from ember_hw.compiler.backend.place_nests import Placed, place_nests
 from ember_hw.compiler.backend.reduce_split import Execute
 from ember_hw.compiler.backend.row_length import check_row_lengths
 from ember_hw.compiler.dialects.au import ProgramOp
 from ember_hw.compiler.program import Argument, JsonValue, Program
 from ember_hw.compiler.transforms.ir_facts import argument_symbols
 from ember_hw.config import AcceleratorConfig
+
+#: Least opt level that sends rows whole, as a reduce unit needs them.
+ROWS_OPT_LEVEL = 2
 
 
 class Spec(Protocol):
@@ -106,9 +111,9 @@ def build(
             check.check_au(programs, module)
         check_row_lengths(programs, tables, _table_names(model), opt_level, config, stacks)
 
-    def lowering(stay: tuple[int, ...]) -> Lowered:
+    def lowering(source: ModuleOp, stay: tuple[int, ...]) -> Lowered:
         lowered = lower(
-            module.clone(),
+            source.clone(),
             opt_level,
             config,
             sizes={symbol: table.shape for symbol, table in tables.items()},
@@ -121,7 +126,13 @@ def build(
             check_row_elements(assembly, opt_level)
         return lowered
 
-    placed = place_nests(lowering, execute, tables)
+    def place(source: ModuleOp, execute: Execute) -> Placed:
+        return place_nests(partial(lowering, source), execute, tables)
+
+    may_divide = config.reduce_dot and execute != "host" and opt_level >= ROWS_OPT_LEVEL
+    placed = (
+        place_divided(module, place, execute, observe) if may_divide else place(module, execute)
+    )
     lowered = placed.lowered
     if check is not None:
         check.check_microcode(lowered.assemblies, lowered.module)
@@ -135,7 +146,7 @@ def build(
         nests=placed.nests,
         arguments=(*_arguments(function), *scratch.arguments),
         host_code=scratch.code,
-        ir={**lowered.result.texts, "au": au},
+        ir={**lowered.result.texts, "scf": f"{module!s}\n", "au": au},
         model=model,
         tables=tables,
         versions={name: version(name) for name in ("ember-hw", "numpy", "torch", "xdsl")},

@@ -20,12 +20,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.llvm import LLVMArrayType, LLVMStructType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.utils.hints import isa
 
+from ember_hw.compiler.dialects.stream_types import memref_type
 from ember_hw.compiler.element_dtypes import tensor_array
 from ember_hw.compiler.program import Argument, JsonValue
 from ember_hw.compiler.transforms.ir_facts import (
     ARGUMENT_NAMES,
     NOALIAS,
+    RISING,
     argument_symbols,
     memref_root,
     refuse,
@@ -50,12 +53,15 @@ class FunctionSpec:
         Memrefs that it writes, in the order of the arguments.
     weights : mapping of str to array
         Arguments that belong to the program.
+    rising : tuple of str
+        Vectors whose elements the function says never fall.
     """
 
     name: str
     inputs: dict[str, str]
     outputs: tuple[str, ...]
     weights: Mapping[str, NDArray[Any]] = field(repr=False)
+    rising: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -69,6 +75,7 @@ class FunctionSpec:
             "input_names": list(self.inputs),
             "input_types": list(self.inputs.values()),
             "outputs": list(self.outputs),
+            **({"rising": list(self.rising)} if self.rising else {}),
         }
 
     def tables(self) -> dict[str, NDArray[Any]]:
@@ -80,7 +87,8 @@ def read_function(module: ModuleOp, tables: Mapping[str, Any]) -> FunctionSpec:
     """Read the one function of a module, and give it the attributes that the compiler reads.
 
     The names of its arguments become `ember.args`, unless it has that. It gets `ember.noalias`:
-    the host gives every memref that is written an array of its own.
+    the host gives every memref that is written an array of its own. Its own `ember.rising` is
+    checked: a list of names of vectors of integers that it doesn't write.
 
     Parameters
     ----------
@@ -110,6 +118,7 @@ def read_function(module: ModuleOp, tables: Mapping[str, Any]) -> FunctionSpec:
         if symbol not in types:
             rule = f"arguments of the function ({', '.join(types)})"
             refuse(function, "names of tables", rule, repr(symbol))
+    rising = _rising(function, symbols, outputs)
     return FunctionSpec(
         name=function.sym_name.data,
         inputs={symbol: type_ for symbol, type_ in types.items() if symbol not in tables},
@@ -118,7 +127,33 @@ def read_function(module: ModuleOp, tables: Mapping[str, Any]) -> FunctionSpec:
             symbol: _table(Argument(symbol, types[symbol]), table, symbol in outputs)
             for symbol, table in tables.items()
         },
+        rising=rising,
     )
+
+
+def _rising(
+    function: func.FuncOp, symbols: Mapping[SSAValue, str], outputs: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the vectors that the function says never fall; the host holds it to that."""
+    stated = function.attributes.get(RISING)
+    if stated is None:
+        return ()
+    if not isa(stated, ArrayAttr[StringAttr]):
+        refuse(function, f"attribute {RISING!r}", "a list of names of arguments", stated)
+    vectors = [
+        symbol
+        for value, symbol in symbols.items()
+        if isinstance(value.type, MemRefType)
+        and memref_type(value).get_num_dims() == 1
+        and isinstance(memref_type(value).element_type, IndexType | IntegerType)
+        and symbol not in outputs
+    ]
+    names = [name.data for name in stated.data]
+    for name in names:
+        if name not in vectors:
+            rule = f"vectors of integers that the function doesn't write ({', '.join(vectors)})"
+            refuse(function, f"names in {RISING!r}", rule, repr(name))
+    return tuple(names)
 
 
 def _the_function(module: ModuleOp) -> func.FuncOp:

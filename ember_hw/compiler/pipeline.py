@@ -23,6 +23,7 @@ from ember_hw.compiler.transforms.callback_vectorizer import CallbackVectorizer
 from ember_hw.compiler.transforms.check_dae import CheckDae, check_dae
 from ember_hw.compiler.transforms.choose_decoupling import ChooseDecoupling
 from ember_hw.compiler.transforms.count_lanes import CountLanes
+from ember_hw.compiler.transforms.divide_nests import DivideNests
 from ember_hw.compiler.transforms.flatten_views import FlattenViews
 from ember_hw.compiler.transforms.ir_facts import find_remarks, functions
 from ember_hw.compiler.transforms.keep_invariant_rows import KeepInvariantRows
@@ -161,6 +162,7 @@ PASSES: dict[str, type[ModulePass]] = {
     for module_pass in (
         CheckDae,
         SplitSiblings,
+        DivideNests,
         *(type(step.module_pass) for step in pipeline(OPT_LEVELS[-1])),
         RecomputeIndices,
         DlcToAu,

@@ -33,6 +33,7 @@ def test_the_example_compiles_at_every_level(opt_level: int) -> None:
 
 
 HEAD = """
+!S = memref<?xindex, strided<[?], offset: ?>>
 func.func @f(%i: memref<?xindex>, %x: memref<?x?xf32>, %y: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -64,13 +65,14 @@ def refused(body: str, **options: Any) -> str:
             "top-level loop must be one whose bounds, step and at least one load the access unit ",
         ),
         (
-            """%s = memref.alloc(%n) : memref<?xindex>
+            """%s = memref.subview %i[%c1][%n][%c1] : memref<?xindex> to !S
                scf.for %k = %c0 to %n step %c1 {
-                 %r = memref.load %s[%k] : memref<?xindex>
+                 %r = memref.load %s[%k] : !S
                  %v = memref.load %x[%r, %c0] : memref<?x?xf32>
                  memref.store %v, %y[%k] : memref<?xf32>
                }""",
-            "memref %s of the access unit must be an argument of the function, not 'memref.alloc'",
+            "memref %s of the access unit must be an argument of the function, or allocated by it, "
+            "not 'memref.subview'",
         ),
     ],
 )

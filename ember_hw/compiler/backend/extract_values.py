@@ -101,13 +101,18 @@ def memory_symbols(function: func.FuncOp) -> dict[SSAValue, str]:
         for value, name in argument_symbols(function).items()
         if isinstance(value.type, MemRefType)
     }
+    return symbols | allocations(function)
+
+
+def allocations(function: func.FuncOp) -> dict[SSAValue, str]:
+    """Return the symbol of each memref that a function allocates."""
+    ops = [op for op in function.body.block.ops if isinstance(op, memref.AllocOp | memref.AllocaOp)]
+    if not ops:
+        return {}
     names = Names()
     for name in argument_symbols(function).values():
         names.new(name)
-    for op in function.body.block.ops:
-        if isinstance(op, memref.AllocOp | memref.AllocaOp):
-            symbols[op.memref] = names.new("scratch")
-    return symbols
+    return {op.memref: names.new("scratch") for op in ops}
 
 
 def computation(op: Operation) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, llvm, memref
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ember_hw.compiler.backend.extract_values import memory_symbols
 from ember_hw.compiler.dialects.au import ArgOp, Slot, SlotKind
 from ember_hw.compiler.transforms.ir_facts import (
     argument_symbols,
@@ -42,7 +43,8 @@ class PhysicalNames:
 
     def __init__(self, function: func.FuncOp, sizes: Mapping[str, Sequence[int]]) -> None:
         self.sizes = sizes
-        self.symbols = argument_symbols(function)
+        #: Of arguments, and of memory that the function allocates.
+        self.symbols = {**argument_symbols(function), **memory_symbols(function)}
         self.arguments: dict[str, ArgOp] = {}
         self.slots: dict[SSAValue, Slot] = {}
         self.holders: dict[SSAValue, int] = {}
@@ -112,7 +114,7 @@ class PhysicalNames:
     def base(self, value: SSAValue, user: Operation) -> int:
         """Return the argument register of a memref's base address."""
         if value not in self.symbols:
-            rule = "an argument of the function"
+            rule = "an argument of the function, or allocated by it"
             refuse(user, f"memref {value_name(value)} of the access unit", rule, _owner_name(value))
         return self.argument(self.symbols[value], value.type).number
 

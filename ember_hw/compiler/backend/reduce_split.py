@@ -44,7 +44,7 @@ from ember_hw.isa.reduce import (
     factor_bytes,
 )
 
-__all__ = ["Execute", "split_nest"]
+__all__ = ["Execute", "not_in_fabric", "split_nest"]
 
 Execute = Literal["auto", "host", "fabric"]
 
@@ -89,12 +89,18 @@ def split_nest(
         return _in_fabric(nest, access, own_tables)
     except HostReason as refusal:
         reason = f"{refusal}; {remark}" if remark else str(refusal)
+        nest = replace(nest, reason=reason)
         if execute == "fabric":
-            raise UnsupportedError(
-                f"execute code of nest {nest.name!r} must fit the reduce unit with "
-                f"execute='fabric', but {reason}; execute='auto' runs it on the host"
-            ) from None
-        return _through_fabric(replace(nest, reason=reason), access)
+            raise not_in_fabric(nest) from None
+        return _through_fabric(nest, access)
+
+
+def not_in_fabric(nest: Nest) -> UnsupportedError:
+    """Return the error that a nest must run in the fabric, and the host would run it."""
+    return UnsupportedError(
+        f"execute code of nest {nest.name!r} must fit the reduce unit with "
+        f"execute='fabric', but {nest.reason}; execute='auto' runs it on the host"
+    )
 
 
 def _in_fabric(nest: Nest, program: AccessProgram, own_tables: Collection[str]) -> Nest:

@@ -6,6 +6,7 @@ as the host allocates what is written for each call.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
@@ -15,6 +16,7 @@ from xdsl.parser import Parser
 from ember_hw.compiler.dialects.quantized import EMBER
 from ember_hw.compiler.frontend.row_types import RowTypes
 from ember_hw.compiler.quantized_rows import FORMATS
+from ember_hw.compiler.transforms.ir_facts import NOALIAS, RISING
 
 __all__ = [
     "MATRIX",
@@ -68,7 +70,12 @@ def index_type(dtype: str) -> str:
     return f"i{dtype.removeprefix('int')}"
 
 
-def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) -> builtin.ModuleOp:
+def parse_function(
+    name: str,
+    parameters: Sequence[tuple[str, str]],
+    body: str,
+    rising: Sequence[str] = (),
+) -> builtin.ModuleOp:
     """Make a module of one function, and verify it.
 
     Parameters
@@ -79,6 +86,8 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
         Symbol and type of each argument.
     body : str
         Its ops, without the return. `%c0`, `%c1` and `%f0` are there.
+    rising : sequence of str, optional
+        Symbols of row pointers: the binding refuses those that fall.
     """
     context = Context()
     for dialect in (
@@ -99,8 +108,11 @@ def parse_function(name: str, parameters: Sequence[tuple[str, str]], body: str) 
         "%f0": "%f0 = arith.constant 0.0 : f32",
     }
     used = "\n".join(text for value, text in constants.items() if value in body)
+    stated = f"ember.args = [{symbols}], {NOALIAS}"
+    if rising:
+        stated += f", {RISING} = [{', '.join(map(json.dumps, rising))}]"
     text = (
-        f"func.func @{name}({formals}) attributes {{ember.args = [{symbols}], ember.noalias}} {{\n"
+        f"func.func @{name}({formals}) attributes {{{stated}}} {{\n"
         f"{used}\n{body}\nfunc.return\n}}\n"
     )
     module = Parser(context, text, f"<{name}>").parse_module()

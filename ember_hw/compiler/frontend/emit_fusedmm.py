@@ -93,4 +93,5 @@ def emit_fusedmm(dtype: str, nonlinearity: str, names: Mapping[str, str]) -> bui
             ("B", "index"),
         ],
         body,
+        rising=["off"],
     )

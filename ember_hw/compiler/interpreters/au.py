@@ -15,10 +15,12 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Attribute
 
+from ember_hw.compiler.backend.extract_values import allocations
 from ember_hw.compiler.dialects.au import AluOperation, Event, ProgramOp, Slot, SlotKind
 from ember_hw.compiler.dialects.au_program import (
     TABLE_UNIT_BYTES,
     AluStream,
+    Argument,
     MemoryStream,
     NextStream,
     Row,
@@ -29,7 +31,6 @@ from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.dialects.stream_types import row_type
 from ember_hw.compiler.interpreters.access import row_entries, row_view
 from ember_hw.compiler.interpreters.dlc import DlcMachine, receive_exactly, row_as_vector
-from ember_hw.compiler.interpreters.frame import Frame
 from ember_hw.compiler.interpreters.function import (
     InterpreterResult,
     find_function_of,
@@ -105,7 +106,8 @@ def run_au(
         If the program breaks a rule of its level.
     """
     op = find_function_of(compute, function, len(programs))
-    sources = [_AuProgram(program, environment).start for program in programs]
+    allocated = frozenset(allocations(op).values())
+    sources = [_AuProgram(program, environment, allocated).start for program in programs]
     machine = DlcMachine(schedule, vector_length, access=sources, receive=_receive)
     return run_function(op, arguments, machine)
 
@@ -138,9 +140,13 @@ class _AuProgram:
         The program.
     environment : Mapping of str
         Values of the symbols.
+    allocated : set of str
+        Symbols of memory that the function allocates, which has its values when the program starts.
     """
 
-    def __init__(self, op: ProgramOp, environment: Mapping[str, Any]) -> None:
+    def __init__(
+        self, op: ProgramOp, environment: Mapping[str, Any], allocated: frozenset[str]
+    ) -> None:
         program = read_program(op)
         self._units = {unit.number: unit for unit in program.units}
         self._below = {unit.parent: unit.number for unit in program.units}
@@ -163,14 +169,21 @@ class _AuProgram:
         self._pushes = {(push.unit, push.event): push for push in program.pushes}
         self._memories: dict[int, Array] = {}
         self._values: dict[Slot, Any] = {}
+        self._late: list[Argument] = []
         for argument in program.arguments:
-            value = _symbol(environment, argument.symbol)
-            if (memref := as_memref(argument.type)) is not None:
-                self._memories[argument.number] = _memory(argument.symbol, memref, value)
-            elif isinstance(value, SupportsIndex):
-                self._values[Slot(SlotKind.ARGUMENT, argument.number)] = operator.index(value)
+            if argument.symbol.partition(".")[0] in allocated:
+                self._late.append(argument)
             else:
-                raise TypeError(f"symbol {argument.symbol!r} must be an integer, not {value!r}")
+                self._bind(argument, environment)
+
+    def _bind(self, argument: Argument, environment: Mapping[str, Any]) -> None:
+        value = _symbol(environment, argument.symbol)
+        if (memref := as_memref(argument.type)) is not None:
+            self._memories[argument.number] = _memory(argument.symbol, memref, value)
+        elif isinstance(value, SupportsIndex):
+            self._values[Slot(SlotKind.ARGUMENT, argument.number)] = operator.index(value)
+        else:
+            raise TypeError(f"symbol {argument.symbol!r} must be an integer, not {value!r}")
 
     def _check_next(self, stream: NextStream) -> None:
         """Raise if the source's next value would need the next value of another stream."""
@@ -183,8 +196,10 @@ class _AuProgram:
                     f"t{stream.unit}, not on {slot}"
                 )
 
-    def start(self, frame: Frame, entry_elements: int) -> Iterator[Push]:
+    def start(self, allocated: Mapping[str, Array], entry_elements: int) -> Iterator[Push]:
         """Walk the units; the access agent."""
+        for argument in self._late:
+            self._bind(argument, allocated)
         yield from self._walk(self._below[None], self._values.copy(), entry_elements)
         yield Queue.CONTROL, DONE
 
@@ -254,13 +269,16 @@ class _AuProgram:
 
 
 def _symbol(environment: Mapping[str, Any], symbol: str) -> Any:
-    """Return a symbol's value; that of `tab.pitch` follows from `tab`."""
+    """Return a symbol's value; those of `tab.pitch`, `tab.rows`, `tab.dim1` follow from `tab`."""
     if symbol in environment:
         return environment[symbol]
-    base, dot, field = symbol.rpartition(".")
-    if dot and field == "pitch" and base in environment:
+    base, _, field = symbol.rpartition(".")
+    if base in environment:
         memory: Array = environment[base]
-        return memory.strides[0] // memory.itemsize
+        extents = {f"dim{number}": extent for number, extent in enumerate(memory.shape)}
+        derived = {"pitch": memory.strides[0] // memory.itemsize, "rows": memory.shape[0]}
+        if field in (known := {**derived, **extents}):
+            return known[field]
     known = ", ".join(environment) or "none"
     raise KeyError(f"symbol must be one of the environment ({known}), not {symbol!r}")
 

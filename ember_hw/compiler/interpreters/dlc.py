@@ -7,14 +7,16 @@ done token. Variables are registers of the execute side and live as long as the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from xdsl.dialects import func
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator
 
+from ember_hw.compiler.backend.extract_values import allocations
 from ember_hw.compiler.dialects import dlc
 from ember_hw.compiler.interpreters.access import ACCESS, AccessProgram
 from ember_hw.compiler.interpreters.frame import Frame, Handlers, Lowering, Step
@@ -39,11 +41,27 @@ __all__ = [
     "row_as_vector",
 ]
 
-AccessSource: TypeAlias = "Callable[[Frame, int], Iterator[Push]]"
-"""Starts one access program on a frame, with rows of so many elements an entry."""
+AccessSource: TypeAlias = "Callable[[Mapping[str, Array], int], Iterator[Push]]"
+"""Starts what stands in for an access program: with the arrays that the function has allocated, by
+symbol, and rows of so many elements an entry."""
 
 Receive: TypeAlias = "Callable[[Attribute, int, list[Entry]], Any]"
 """Gives the value a case pops: type popped, token, entries of the operand."""
+
+
+def _on_frame(
+    source: AccessSource, loop: dlc.ComputeLoopOp, lowering: Lowering
+) -> Callable[[Frame, int], Iterator[Push]]:
+    """Return what starts a source with what the function of a compute loop has allocated."""
+    function = loop.parent_op()
+    assert isinstance(function, func.FuncOp)
+    slots = {symbol: lowering.slot(value) for value, symbol in allocations(function).items()}
+
+    def start(frame: Frame, entry_elements: int) -> Iterator[Push]:
+        arrays: dict[str, Array] = {symbol: frame[slot] for symbol, slot in slots.items()}
+        return source(arrays, entry_elements)
+
+    return start
 
 
 def receive_exactly(type_: Attribute, token: int, entries: list[Entry]) -> Any:
@@ -152,7 +170,7 @@ class DlcMachine:
             raise CheckError(f"number of results of a compute loop must be 0, not {len(op.res)}")
         access_op, self._pending = self._pending, None
         if self._replacements is not None:
-            start = self._replacements.pop(0)
+            start = _on_frame(self._replacements.pop(0), op, lowering)
         elif access_op is None:
             raise CheckError("compute loop must follow an access program, not stand alone")
         else:

@@ -18,7 +18,6 @@ from xdsl.ir import Attribute
 from ember_hw.compiler.backend.assemble import Assembly
 from ember_hw.compiler.dialects.quantized import QuantizedType
 from ember_hw.compiler.interpreters.dlc import DlcMachine, row_as_vector
-from ember_hw.compiler.interpreters.frame import Frame
 from ember_hw.compiler.interpreters.function import (
     InterpreterResult,
     find_function_of,
@@ -159,9 +158,9 @@ class _Nest:
         ]
         self.root_end = 1 << event_bit(Event.END, 0, self.config)
 
-    def start(self, frame: Frame, entry_elements: int) -> Iterator[Push]:
+    def start(self, allocated: Mapping[str, Array], entry_elements: int) -> Iterator[Push]:
         """Run the microcode on memory as it is now; the access agent."""
-        symbols, regions = place_arrays(self.assembly, self.environment)
+        symbols, regions = place_arrays(self.assembly, {**self.environment, **allocated})
         microcode = bind(self.assembly, symbols)
         for chunk in execute(microcode, regions):
             yield from self._expand(microcode, chunk, entry_elements)

@@ -134,6 +134,21 @@ def test_names_are_distinct() -> None:
     assert refused(text) == ("names in 'ember.args' must be distinct, not ['x', 'y', 'y']" + WHERE)
 
 
+def test_vectors_that_never_fall_are_read_only_and_of_integers() -> None:
+    def stated(value: str) -> str:
+        return GATHER.replace("xf32>) {", f"xf32>) attributes {{ember.rising = {value}}} {{")
+
+    spec = read_function(parse_module(stated('["rows"]')), {})
+    assert (spec.rising, spec.model()["rising"]) == (("rows",), ["rows"])
+    assert refused(stated('["x"]')) == (
+        "names in 'ember.rising' must be vectors of integers that the function doesn't write "
+        "(rows), not 'x'" + WHERE
+    )
+    assert refused(stated('"rows"')) == (
+        "attribute 'ember.rising' must be a list of names of arguments, not \"rows\"" + WHERE
+    )
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [

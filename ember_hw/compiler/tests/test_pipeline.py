@@ -197,7 +197,14 @@ def test_inner_counters_are_set_back() -> None:
 
 def test_registry_holds_every_pass() -> None:
     steps = [step.module_pass.name for step in pipeline(3)]
-    assert list(PASSES) == ["check-dae", "split-siblings", *steps, "recompute-indices", "dlc-to-au"]
+    before, behind = (
+        ("check-dae", "split-siblings", "divide-nests"),
+        (
+            "recompute-indices",
+            "dlc-to-au",
+        ),
+    )
+    assert list(PASSES) == [*before, *steps, *behind]
 
 
 @pytest.mark.parametrize("opt_level", [-1, 4, "3"])

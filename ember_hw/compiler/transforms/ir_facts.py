@@ -27,6 +27,8 @@ from ember_hw.errors import CompileError
 
 #: Attribute of a function whose distinct memref arguments are known not to overlap.
 NOALIAS = "ember.noalias"
+#: Attribute of a function: symbols of vectors none of whose elements is below the one before.
+RISING = "ember.rising"
 #: Attribute of a function: the symbols of its arguments, in order.
 ARGUMENT_NAMES = "ember.args"
 #: Attribute of an index op that the execute side runs, wherever its operands come from.

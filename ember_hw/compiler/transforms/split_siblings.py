@@ -63,7 +63,7 @@ class SplitSiblings(ModulePass):
                 parents = [loop for loop in access.offloaded if len(access.children(loop)) > 1]
                 if not parents:
                     continue
-                split = _Split(function, access, parents[0])
+                split = Split(function, access, parents[0])
                 reason = split.obstacle()
                 if reason is None:
                     waiting += split.split()
@@ -81,8 +81,20 @@ def _path(root: scf.ForOp, loop: scf.ForOp) -> list[scf.ForOp]:
     return path
 
 
-class _Split:
-    """One nest and where to cut it: in front of the second loop in `parent`."""
+class Split:
+    """
+    One nest and where to cut it: in front of the second loop in `parent`.
+
+    Attributes
+    ----------
+    path : list of ForOp
+        From the root to `parent`.
+    first, second : list of Operation
+        What only one half has: all in the path's loops but what the access unit computes.
+    crossing : dict of ForOp to list of SSAValue
+        Values of the first half that the second needs, by the loop in whose iterations they are
+        made.
+    """
 
     def __init__(self, function: func.FuncOp, access: AccessSlice, parent: scf.ForOp) -> None:
         self.function = function
@@ -98,7 +110,6 @@ class _Split:
                     part = self.second
                 if op not in access.ops and op not in self.path and op.next_op is not None:
                     part.append(op)
-        # By the loop whose iterations they belong to, the values that the second nest needs.
         self.crossing: dict[scf.ForOp, list[SSAValue]] = {}
         for op in self.first:
             values = [result for result in op.results if _is_used(result, self.second)]
@@ -129,7 +140,7 @@ class _Split:
         """Replace the nest by two; returns these."""
         root = self.access.root
         counts = {loop: self._count(loop) for loop in self.crossing}
-        first, second = _Copy(root), _Copy(root)
+        first, second = NestCopy(root), NestCopy(root)
         Rewriter.insert_op([first.root, second.root], InsertPoint.before(root))
         for loop, values in self.crossing.items():
             scratch: list[SSAValue] = []
@@ -139,7 +150,7 @@ class _Split:
                 alloc.memref.name_hint = "scratch"
                 Rewriter.insert_op(alloc, InsertPoint.before(first.root))
                 scratch.append(alloc.memref)
-            place = self._next_in_path(loop)
+            place = self.next_in_path(loop)
             self._store(first, loop, values, scratch)
             self._load(second, loop, values, scratch, place)
         first.remove(self.second)
@@ -147,7 +158,7 @@ class _Split:
         erase(root)
         return [first.root, second.root]
 
-    def _next_in_path(self, loop: scf.ForOp) -> Operation:
+    def next_in_path(self, loop: scf.ForOp) -> Operation:
         """Return what of the second half comes first in a loop's body."""
         position = self.path.index(loop)
         if position + 1 < len(self.path):
@@ -156,7 +167,7 @@ class _Split:
 
     def _count(self, loop: scf.ForOp) -> SSAValue:
         """Let the host count the iterations of a loop of the path."""
-        copy = _Copy(self.access.root)
+        copy = NestCopy(self.access.root)
         copy.remove([*self.first, *self.second])
         inner = copy.ops[loop]
         for op in list(inner.regions[0].block.ops):
@@ -171,7 +182,7 @@ class _Split:
         copy.root.results[0].name_hint = "count"
         return copy.root.results[0]
 
-    def _counter(self, copy: _Copy, loop: scf.ForOp) -> tuple[SSAValue, Operation]:
+    def _counter(self, copy: NestCopy, loop: scf.ForOp) -> tuple[SSAValue, Operation]:
         """Carry a counter through the path down to a loop; it and the yield of that loop."""
         value: SSAValue = index_constant(self.function, 0)
         around: scf.ForOp | None = None
@@ -179,11 +190,11 @@ class _Split:
             new = _carry(copy.loop(old), value)
             copy.put(old, new)
             if around is not None:
-                outer_end = _end(around)
+                outer_end = last_op(around)
                 outer_end.operands[len(outer_end.operands) - 1] = new.res[-1]
             value, around = new.body.block.args[-1], new
         assert around is not None
-        return value, _end(around)
+        return value, last_op(around)
 
     def _advance(self, counter: SSAValue, end: Operation) -> None:
         following = arith.AddiOp(counter, index_constant(self.function, 1))
@@ -191,7 +202,11 @@ class _Split:
         end.operands[len(end.operands) - 1] = following.result
 
     def _store(
-        self, copy: _Copy, loop: scf.ForOp, values: Sequence[SSAValue], scratch: Sequence[SSAValue]
+        self,
+        copy: NestCopy,
+        loop: scf.ForOp,
+        values: Sequence[SSAValue],
+        scratch: Sequence[SSAValue],
     ) -> None:
         counter, end = self._counter(copy, loop)
         for value, vector in zip(values, scratch, strict=True):
@@ -201,7 +216,7 @@ class _Split:
 
     def _load(
         self,
-        copy: _Copy,
+        copy: NestCopy,
         loop: scf.ForOp,
         values: Sequence[SSAValue],
         scratch: Sequence[SSAValue],
@@ -219,7 +234,7 @@ class _Split:
         end.operands[len(end.operands) - 1] = following.result
 
 
-class _Copy:
+class NestCopy:
     """A copy of a nest, and what each op and value became."""
 
     def __init__(self, root: scf.ForOp) -> None:
@@ -266,7 +281,7 @@ class _Copy:
 
 def _carry(loop: scf.ForOp, first: SSAValue) -> scf.ForOp:
     """Put a loop that carries one index more, unchanged so far, in a loop's place."""
-    end = _end(loop)
+    end = last_op(loop)
     argument = loop.body.block.insert_arg(IndexType(), len(loop.body.block.args))
     argument.name_hint = "n"
     Rewriter.replace_op(end, scf.YieldOp(*end.operands, argument))
@@ -282,7 +297,8 @@ def _carry(loop: scf.ForOp, first: SSAValue) -> scf.ForOp:
     return new
 
 
-def _end(loop: scf.ForOp) -> Operation:
+def last_op(loop: scf.ForOp) -> Operation:
+    """Return the op that ends a loop's body."""
     end = loop.body.block.last_op
     assert end is not None
     return end

@@ -45,7 +45,9 @@ def request(program: Program, inputs: Any) -> Request:
     TypeError
         An array is of another dtype than its memref, or a number is none.
     ValueError
-        An array's shape doesn't fit its memref, or a number exceeds the access unit's values.
+        An array's shape doesn't fit its memref, a number exceeds the access unit's values, or a
+        vector of which the function says by `ember.rising` that its elements never fall has some
+        that do.
     """
     model: Mapping[str, Any] = program.model
     names: list[str] = model["input_names"]
@@ -60,6 +62,8 @@ def request(program: Program, inputs: Any) -> Request:
             arrays[name] = _array(program, argument, given[name])
         else:
             scalars |= dict(_numbers(name, type_, given[name]))
+    for name in model.get("rising", ()):
+        _check_rising(program, name, arrays[name] if name in arrays else program.tables[name])
     outputs: list[str] = model["outputs"]
 
     def finish(results: Mapping[str, NDArray[Any]]) -> Any:
@@ -115,6 +119,17 @@ def _array(program: Program, argument: Argument, value: Any) -> NDArray[Any]:
     if not argument.fits(array.shape):
         raise ValueError(f"{what} must be of a shape that fits {argument.type}, not {array.shape}")
     return array
+
+
+def _check_rising(program: Program, name: str, array: NDArray[Any]) -> None:
+    falls = np.flatnonzero(array[1:] < array[:-1])
+    if falls.size:
+        place = int(falls[0])
+        raise ValueError(
+            f"element {place + 1} of {name} of program {program.name!r} must be "
+            f"{array[place]} or more, as the function says by 'ember.rising', "
+            f"not {array[place + 1]}"
+        )
 
 
 def _numbers(name: str, type_: str, value: Any) -> Iterator[tuple[str, int]]:

@@ -132,11 +132,12 @@ def test_a_next_value_needs_a_free_alu() -> None:
 
 
 ENGINE = """
+!S = memref<?xf32, strided<[?], offset: ?>>
 func.func @f(%m: memref<?xf32>, %t: memref<?x?xf32>, %q: memref<?x?x?xf32>, %n: index)
     attributes {ember.args = ["m", "t", "q", "n"]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %s = memref.alloc(%n) : memref<?xf32>
+  %s = memref.subview %m[%c1][%n][%c1] : memref<?xf32> to !S
   dlc.configure_access_engine {
     %t0 = dlc.new_tu %c0 to %n step %c1 : index into !dlc.tu
     %i = dlc.get_ind_var %t0 : !slc.stream<index>
@@ -183,9 +184,9 @@ func.func @f(%m: memref<?xf32>, %t: memref<?x?xf32>, %q: memref<?x?x?xf32>, %n: 
             "part of a row can begin, not 1 (op 'slcvec.mem_stream' in function 'f')",
         ),
         (
-            "%a = slc.mem_stream %s[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>",
-            "memref %s of the access unit must be an argument of the function, not "
-            "'memref.alloc' (op 'slc.mem_stream' in function 'f')",
+            "%a = slc.mem_stream %s[%i] : !S[!slc.stream<index>] into !slc.stream<f32>",
+            "memref %s of the access unit must be an argument of the function, or allocated by it, "
+            "not 'memref.subview' (op 'slc.mem_stream' in function 'f')",
         ),
         (
             "%a = slcvec.broadcast %i : !slc.stream<index> to !slc.stream<vector<4xindex>>",
@@ -232,8 +233,8 @@ def test_each_access_program_of_a_function_has_its_own_names() -> None:
         program.verify()
 
 
-ALLOC = "  %s = memref.alloc(%n) : memref<?xf32>\n"
-HOST = ENGINE.replace("BODY", "dlc.yield").replace(ALLOC, "")
+VIEW = "  %s = memref.subview %m[%c1][%n][%c1] : memref<?xf32> to !S\n"
+HOST = ENGINE.replace("BODY", "dlc.yield").replace(VIEW, "")
 LOAD = "%a = slc.mem_stream %x[%i] : memref<?xf32>[!slc.stream<index>] into !slc.stream<f32>"
 
 

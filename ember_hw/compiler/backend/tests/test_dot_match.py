@@ -106,7 +106,7 @@ _SECOND_LOOP = """memref.store %q, %out[%k] : !V
       %n = arith.addf %acc, %x : TYPE
       scf.yield %n : TYPE
     }
-    memref.store %o, %top[%k] : !V"""
+    memref.store %o, %out[%k] : !V"""
 _ROW_AGAIN = """memref.store %q, %out[%k] : !V
     scf.for %d = %c0 to %D step %c1 {
       %x = memref.load %a[%i, %d] : !T
@@ -159,15 +159,25 @@ _AT_A_BEGIN = """
   }
 """
 SUM = made("arith.addf %acc, %x")
+ROW_AGAIN = (
+    "case 1 needs its rows once more, behind the sum across them; divided, case 1 does more than "
+    "to combine a row: 'variable 1 += 1'"
+)
 REFUSED = {
-    "case 1 needs its rows once more, behind the sum across them": triples(SUM, after=_ROW_AGAIN),
-    "2 loops fold rows, and the unit does what one does": triples(NORM, after=_SECOND_LOOP),
+    ROW_AGAIN: triples(SUM, after=_ROW_AGAIN),
+    (
+        "2 loops fold rows, and the unit does what one does; it can't be divided: both halves "
+        "touch %out"
+    ): triples(NORM, after=_SECOND_LOOP),
     (
         "case 1 folds its rows in a loop or a branch, and the unit does so once; with that loop in "
         "the access unit, case 2 computes 'divf' of its columns, and the unit adds, subtracts and "
         "multiplies them"
     ): _IN_A_LOOP,
-    "case 1 folds rows at the begin of a loop": _AT_A_BEGIN,
+    (
+        "case 1 folds rows at the begin of a loop; divided, it has no rows: opt level 0 sends "
+        "elements, levels 2 and 3 send rows"
+    ): _AT_A_BEGIN,
     "case 1 folds 2 numbers, and the unit one": _TWO_NUMBERS,
     "case 1 begins its sum with another number than +0": triples(SUM, start="%minus0"),
     "case 1 folds its rows by another operation than a sum": triples(
@@ -233,8 +243,8 @@ def test_fabric_is_refused_with_the_reason() -> None:
     with pytest.raises(UnsupportedError) as caught:
         nest_of(triples(SUM, after=_ROW_AGAIN), execute="fabric")
     assert str(caught.value) == (
-        "execute code of nest 'kernel' must fit the reduce unit with execute='fabric', but case 1 "
-        "needs its rows once more, behind the sum across them; execute='auto' runs it on the host"
+        "execute code of nest 'kernel' must fit the reduce unit with execute='fabric', but "
+        f"{ROW_AGAIN}; execute='auto' runs it on the host"
     )
     assert nest_of(triples(NORM), execute="fabric").execute == "fabric"
     assert nest_of(triples(NORM), execute="host").reason == "execute='host' was asked for"
