@@ -11,8 +11,8 @@ the results at 10 % and at 90 % of a run, the reference the limit of the port th
 indices, as in the suite `gather`. Where results go into memory the same bags are measured by the
 beats that are written there, and so are copies of rows, from memory to memory: `beats copied`.
 
-`.., sums`: scores of triples and products of the rows at both ends of an edge, on a unit that sums
-across rows; the least bytes are those of a number for each.
+`.., sums`: scores of triples, products of the rows at both ends of an edge, and of the queries and
+keys of attention, on a unit that sums across rows; the least bytes are those of a number for each.
 
 `small rows` are bf16, fp16 and int8 rows, on units with lanes for whole beats of them; their
 results are held against the interpreter's.
@@ -33,8 +33,7 @@ from ember_hw.bench.pooled import Operation, Pair, Run, bags_of, limit_of, of_ca
 from ember_hw.bench.registry import Job
 from ember_hw.bench.result import Row
 from ember_hw.bench.small_rows import small_rows
-from ember_hw.bench.workloads import graphs, triples
-from ember_hw.bench.workloads.case import Case
+from ember_hw.bench.workloads import attention, graphs, triples
 from ember_hw.bench.workloads.cases import LATENCY_CYCLES, Makers, cases, unit_of
 from ember_hw.config import AcceleratorConfig
 from ember_hw.demo import movielens
@@ -60,6 +59,8 @@ _COPIED_BYTES = (64, 256, 512)
 _COPIED_ROWS = 512
 #: Of rows that are summed across: numbers of one, nodes of a graph, triples of a quick run.
 _SUMMED, _NODES, _QUICK_TRIPLES = 64, 128, 100
+#: Of attention: queries in all, and blocks of keys that a block of them attends to.
+_QUERIES, _ATTENDED = 256, 5
 #: Where results go, and what a name of a row says of it.
 _RESULTS = {"stream": "", "memory": ", to memory"}
 
@@ -184,12 +185,15 @@ def operations(job: Job) -> Iterator[Row]:
 
 
 def sums(job: Job) -> Iterator[Row]:
-    """Measure what a reduce unit that sums across rows does of triples and of edges, at 128 bits.
+    """Measure what a reduce unit that sums across rows does of triples, edges and attention.
 
-    The host's rows leave as they are; of a sum one number does.
+    That is at 128 bits. The host's rows leave as they are; of a sum one number does.
     """
-    makers: Makers = {f"KG/{name}": _triples(name, job.quick) for name in triples.DIGESTS}
-    makers |= {f"MP edges/{name}": _edges(name) for name in graphs.GRAPHS}
+    makers: dict[str, Callable[[int], Operation]] = {
+        **{f"KG/{name}": _triples(name, job.quick) for name in triples.DIGESTS},
+        **{f"MP edges/{name}": _edges(name) for name in graphs.GRAPHS},
+        **{f"SpAttn scores/{rows} a block": _scores(rows) for rows in attention.BLOCK_ROWS},
+    }
     names = [name for name in (list(makers)[:1] if job.quick else makers)]
     wanted = [name for name in names if job.wants(f"{name}, sums")]
     if not wanted:
@@ -197,18 +201,29 @@ def sums(job: Job) -> Iterator[Row]:
     with _pair(job, unit_of(_QUICK_WIDTH), _SINKS, reduce_dot=1) as pair:
         job.watcher(f"execute: {len(wanted)} operations that sum across rows")
         for done, name in enumerate(wanted):
-            operation = replace(of_case(makers[name](job.seed)), name=f"{name}, sums")
+            operation = replace(makers[name](job.seed), name=f"{name}, sums")
             yield from measure(operation, pair, result_bytes=NUMBER_BYTES)
             job.watcher.reached(done + 1, len(wanted), None)
 
 
-def _triples(name: str, is_quick: bool) -> Callable[[int], Case]:
+def _triples(name: str, is_quick: bool) -> Callable[[int], Operation]:
     most = _QUICK_TRIPLES if is_quick else None
-    return lambda seed: triples.transe(name, seed=seed, dim=_SUMMED, most=most)
+    return lambda seed: of_case(triples.transe(name, seed=seed, dim=_SUMMED, most=most))
 
 
-def _edges(name: str) -> Callable[[int], Case]:
-    return lambda seed: graphs.edge_products(name, seed=seed, nodes=_NODES, dim=_SUMMED)
+def _edges(name: str) -> Callable[[int], Operation]:
+    return lambda seed: of_case(graphs.edge_products(name, seed=seed, nodes=_NODES, dim=_SUMMED))
+
+
+def _scores(block_rows: int) -> Callable[[int], Operation]:
+    sizes = {"blocks": _QUERIES // block_rows, "attended": _ATTENDED, "dim": _SUMMED}
+
+    def make(seed: int) -> Operation:
+        operation = of_case(attention.scores(block_rows, seed=seed, **sizes))
+        # A number for each query of the block that attends to a key.
+        return replace(operation, groups=operation.lookups * block_rows)
+
+    return make
 
 
 def films(seed: int) -> Operation:
@@ -244,6 +259,7 @@ def measure(operation: Operation, pair: Pair, *, result_bytes: int | None = None
     """
     fabric, host = pair.run(operation)
     params = {**operation.params, **_facts(pair, fabric)}
+    params["host_rows_bytes"] = next(iter(host.values())).report.useful_bytes
     is_pooled = params["execute"] == "fabric"
     for sink, run in host.items():
         if sink != _SINKS[0] and not is_pooled:

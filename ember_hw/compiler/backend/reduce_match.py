@@ -172,12 +172,12 @@ def _column_loop(code: ExecuteCode, case: Case) -> For:
         raise HostReason(
             f"case {case.id} folds the columns of its row, and the unit keeps one number of each"
         )
+    if len(loops) != 1:
+        raise HostReason(f"case {case.id} has {len(loops)} loops, and the unit does what one does")
     for statement in case.body:
         if not isinstance(statement, Pop | GetVariable | Compute | For):
             text = statement_text(statement, code.types())
             raise HostReason(f"case {case.id} does more than to combine a row: '{text}'")
-    if len(loops) != 1:
-        raise HostReason(f"case {case.id} has {len(loops)} loops, and the unit does what one does")
     return loops[0]
 
 

@@ -9,11 +9,11 @@ from ember_hw.compiler.frontend.emit import MATRIX, parse_function
 
 _BLOCK = """
       %k0 = memref.load %first[%qb, %n] : memref<?x?xindex>
-      %k1 = memref.load %last[%qb, %n] : memref<?x?xindex>
+      %rows = memref.load %count[%qb, %n] : memref<?x?xindex>
       %s0 = arith.muli %n, %BS : index
-      %shift = arith.subi %s0, %k0 : index
-      scf.for %k = %k0 to %k1 step %c1 {
-        %col = arith.addi %shift, %k : index
+      scf.for %kk = %c0 to %rows step %c1 {
+        %k = arith.addi %k0, %kk : index
+        %col = arith.addi %s0, %kk : index
 """
 
 _BODY = """
@@ -84,9 +84,9 @@ _BODY = """
 def emit_block_attention(scale: float) -> builtin.ModuleOp:
     """Write attention of blocks of queries to gathered blocks of keys, as `@block_attention`.
 
-    The function takes `qry`, `key`, `val`, `first` and `last` (NB, NS) (of the blocks of keys of
-    each block of queries, the first key and the one behind the last), `s` (a score of each query
-    and gathered key; -inf on entry, so that keys which a partial block lacks weigh nothing), `out`
+    The function takes `qry`, `key`, `val`, `first` and `count` (NB, NS) (of the blocks of keys of
+    each block of queries, the first key and how many there are), `s` (a score of each query and
+    gathered key; -inf on entry, so that keys which a partial block lacks weigh nothing), `out`
     (zeros on entry), and the numbers of query blocks `NB`, of gathered blocks `NS`, of rows of a
     block `BS` and of columns of `s`, `W`.
 
@@ -106,7 +106,7 @@ def emit_block_attention(scale: float) -> builtin.ModuleOp:
             ("key", MATRIX),
             ("val", MATRIX),
             ("first", "memref<?x?xindex>"),
-            ("last", "memref<?x?xindex>"),
+            ("count", "memref<?x?xindex>"),
             ("s", MATRIX),
             ("out", MATRIX),
             ("NB", "index"),

@@ -1,7 +1,7 @@
 """The binding of block-sparse attention.
 
 Queries are padded to whole blocks; the last block of keys may be a partial one, whose end the
-function learns from `last`. Scores of keys that it lacks stay -inf.
+function learns from `count`. Scores of keys that it lacks stay -inf.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def request(program: Program, inputs: Any) -> Request:
             **matrices,
             "qry": padded,
             "first": first,
-            "last": np.minimum(first + size, num_keys),
+            "count": np.minimum(num_keys - first, size),
         },
         scalars={"NB": blocks.shape[0], "NS": blocks.shape[1], "BS": size, "W": width},
         outputs={

@@ -104,6 +104,15 @@ def test_of_a_sum_across_rows_a_number_leaves() -> None:
 
 
 @pytest.mark.usefixtures("_pairs")
+def test_of_attention_a_number_leaves_for_each_query_and_key() -> None:
+    rows = list(execute.sums(Job(watcher=Silent(), only="SpAttn scores/4*")))
+    (bytes_,) = [row for row in rows if row.metric == "bytes that leave"]
+    assert bytes_.workload == "SpAttn scores/4 a block, sums"
+    # 64 blocks of 4 queries, 5 blocks of 4 keys for each.
+    assert bytes_.reference == 4 * 64 * 5 * 4 * 4
+
+
+@pytest.mark.usefixtures("_pairs")
 def test_bags_are_held_against_the_limit_of_the_port() -> None:
     rows = list(execute.run(Job(watcher=Silent(), only="128-bit*bag*")))
     assert len(rows) == 2 * 3 * 3 * 2

@@ -210,7 +210,7 @@ def test_partial_blocks_end_with_the_keys_and_queries_are_padded():
     inputs = (X[:3], X, X, _ints(0, 3).reshape(2, 1))
     request = binding_of(ATTENTION).request(ATTENTION, inputs)
     assert request.arrays["first"].tolist() == [[0], [6]]
-    assert request.arrays["last"].tolist() == [[2], [7]]
+    assert request.arrays["count"].tolist() == [[2], [1]]
     assert request.arrays["qry"].shape == (4, 4)
     assert not request.arrays["qry"][3].any()
     assert request.outputs["s"].shape == (4, 2)
