@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ember_hw.compiler import compile_function
 from ember_hw.compiler.interpreters import interpret
 from ember_hw.compiler.ir_text import parse_module
 from ember_hw.compiler.program import Program
-from ember_hw.compiler.tests.kernels import KERNELS, Kernel
+from ember_hw.compiler.tests.kernels import BB_QK, KERNELS, Kernel
 from ember_hw.host.bindings import binding_of
 from ember_hw.host.device import Device, open_device
 from ember_hw.host.reference import bit_equal
@@ -129,6 +130,37 @@ def test_a_row_is_kept_for_the_rows_of_its_neighbours(device: Device, opt_level:
     assert device.report.leaving_bytes == 4 * sums
     assert device.report.useful_bytes is not None
     assert device.report.useful_bytes < 2 * 28 * sums, "a node's row comes once"
+
+
+@cache
+def queries_and_keys() -> Program:
+    return compile_function(BB_QK.text, config=CONFIG, execute="fabric")
+
+
+def test_products_of_queries_and_keys(device: Device) -> None:
+    program = queries_and_keys()
+    for columns, block_rows in ((1, 1), (3, 2), (64, 4), (64, 2)):
+        random = np.random.default_rng(columns)
+        queries, keys = random.standard_normal((2, 8, columns)).astype(np.float32)
+        blocks = random.integers(0, 8 // block_rows, (8 // block_rows, 3))
+        sizes = {"NB": len(blocks), "NS": 3, "BS": block_rows}
+        given = {"q": queries, "tab": keys, "blk": blocks}
+        given |= {"out": np.zeros((8, 3 * block_rows), np.float32), **sizes}
+        expected = given | {"out": given["out"].copy()}
+        interpret(parse_module(BB_QK.text), "kernel", list(expected.values()))
+        assert bit_equal(device.run(program, given), expected["out"])
+        (nest,) = device.report.nests
+        pairs = expected["out"].size
+        assert (nest.results, nest.leaving_bytes) == (pairs, 4 * pairs)
+        assert nest.rows == pairs + pairs // block_rows, "a key's row comes once for its queries"
+        assert not bit_equal(device.run(program, given | {"q": queries + 1}), expected["out"])
+
+
+def test_no_block_is_attended_to(device: Device) -> None:
+    program = queries_and_keys()
+    given = {**BB_QK.arguments(5, 0), "NS": 0}
+    assert bit_equal(device.run(program, given), given["out"])
+    assert device.report.leaving_bytes == 0
 
 
 def test_no_triples_at_all(device: Device) -> None:
