@@ -29,7 +29,9 @@ class CommandBus(wiring.Component):
     maintenance : in
         PRECHARGE of all banks, REFRESH or LOAD_MODE; NO_OPERATION where there is none.
     hold : in
-        Nothing but maintenance, and an access.
+        Nothing but maintenance from the next clock on.
+    access_ahead : in
+        The next clock has a command of the sequencer.
     read, write, access_bank, access_beat : in
         The sequencer's command; never together with maintenance.
     activate, precharge : in
@@ -49,6 +51,7 @@ class CommandBus(wiring.Component):
             {
                 "maintenance": In(Command),
                 "hold": In(1),
+                "access_ahead": In(1),
                 "read": In(1),
                 "write": In(1),
                 "access_bank": In(chip.bank_bits),
@@ -68,8 +71,8 @@ class CommandBus(wiring.Component):
         m = Module()
         chip = self.chip
         may_activate = countdown(m, self.activate_grant.any(), self.clocks.trrd, "trrd")
-        is_free = Signal()
-        m.d.comb += is_free.eq(~self.hold & ~self.read & ~self.write)
+        is_free = Signal()  # for a row's command
+        m.d.sync += is_free.eq(~self.hold & ~self.access_ahead)
         m.d.sync += [self.command.eq(self.maintenance), self.address[ALL_BANKS_PIN].eq(1)]
         with m.If(self.maintenance == Command.LOAD_MODE):
             m.d.sync += [self.address.eq(self.mode), self.bank.eq(0)]

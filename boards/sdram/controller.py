@@ -113,6 +113,7 @@ class SdramController(wiring.Component):
             self.initialised.eq(maintenance.initialised),
             bus.maintenance.eq(maintenance.command),
             bus.hold.eq(maintenance.hold),
+            bus.access_ahead.eq(sequencer.ahead),
             sequencer.hold.eq(maintenance.hold),
             sequencer.has_room.eq(reads.has_room),
             sequencer.has_data.eq(writes.beat.valid),

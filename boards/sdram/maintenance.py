@@ -25,7 +25,7 @@ class Maintenance(wiring.Component):
     Members
     -------
     hold : out
-        No other command may be issued but one that was decided before it rose, in its first clock:
+        No other command may be issued, but for its first clock, whose command was decided before:
         before initialisation and around a refresh.
     may_close : in
         All banks may be closed; a clock late.

@@ -36,6 +36,8 @@ class Sequencer(wiring.Component):
         Issue nothing from the next clock on.
     read, write : out
         The command that is issued in this clock.
+    ahead : out
+        The next clock issues a command.
     bank, beat, tag, last : out
         Its bank; number of its beat within the row; tag; whether it is its request's last.
     done : out
@@ -55,6 +57,7 @@ class Sequencer(wiring.Component):
                 "has_data": In(1),
                 "read": Out(1),
                 "write": Out(1),
+                "ahead": Out(1),
                 "bank": Out(chip.bank_bits),
                 "beat": Out(page_beat_bits(chip)),
                 "tag": Out(tag_bits),
@@ -74,8 +77,12 @@ class Sequencer(wiring.Component):
         may_write = countdown(m, self.read, clock_ahead(BURST_WORDS + turn), "may_write")
         is_last = Signal()  # beat of the part
         is_free = Signal()
+        will_read, will_write = Signal(), Signal()
         m.d.comb += [
             is_free.eq(some & ~self.hold & ~issues & may_access & Array(self.ready)[part.bank]),
+            will_read.eq(is_free & ~part.write & self.has_room),
+            will_write.eq(is_free & part.write & self.has_data & may_write),
+            self.ahead.eq(will_read | will_write),
             issues.eq(self.read | self.write),
             self.bank.eq(part.bank),
             self.beat.eq(part.beat),
@@ -84,10 +91,7 @@ class Sequencer(wiring.Component):
             self.done.eq(issues & is_last),
             self.segment.ready.eq(~some | self.done),
         ]
-        m.d.sync += [
-            self.read.eq(is_free & ~part.write & self.has_room),
-            self.write.eq(is_free & part.write & self.has_data & may_write),
-        ]
+        m.d.sync += [self.read.eq(will_read), self.write.eq(will_write)]
         with m.If(self.segment.ready):
             m.d.sync += [
                 part.eq(self.segment.payload),

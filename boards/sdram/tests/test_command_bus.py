@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from amaranth.sim import Simulator
 
@@ -26,8 +28,10 @@ def _run(*cycles: dict[str, int | Command]) -> list[tuple[Command, int, int, int
             ctx.set(row, 100 + number)
         ctx.set(dut.access_bank, 2)
         ctx.set(dut.access_beat, 3)
-        names = ("maintenance", "hold", "read", "write", "activate", "precharge")
-        for inputs in cycles:
+        names = ("maintenance", "read", "write", "activate", "precharge")
+        for inputs, following in itertools.pairwise(({}, *cycles, {})):
+            ctx.set(dut.hold, following.get("hold", 0))
+            ctx.set(dut.access_ahead, "read" in following or "write" in following)
             for name in names:
                 default = Command.NO_OPERATION if name == "maintenance" else 0
                 ctx.set(getattr(dut, name), inputs.get(name, default))
@@ -36,6 +40,7 @@ def _run(*cycles: dict[str, int | Command]) -> list[tuple[Command, int, int, int
             await ctx.tick()
             pins = Command(ctx.get(dut.command)), ctx.get(dut.bank), ctx.get(dut.address)
             seen.append((*pins, *grants))
+        del seen[0]
 
     simulator.add_testbench(drive)
     simulator.run()

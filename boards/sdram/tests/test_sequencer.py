@@ -30,6 +30,7 @@ def _run(parts: list[dict[str, int]], **low: range) -> list[tuple[Any, ...]]:
 
     async def drive(ctx):
         waiting = list(parts)
+        ahead = 0
         for cycle in range(120):
             ctx.set(dut.segment.valid, bool(waiting))
             if waiting:
@@ -38,6 +39,9 @@ def _run(parts: list[dict[str, int]], **low: range) -> list[tuple[Any, ...]]:
             for name in ("has_room", "has_data"):
                 ctx.set(getattr(dut, name), cycle not in low.get(name, ()))
             ctx.set(dut.hold, cycle in low.get("free", ()))
+            issues = ctx.get(dut.read) | ctx.get(dut.write)
+            assert issues == ahead
+            ahead = ctx.get(dut.ahead)
             for name in ("read", "write"):
                 if ctx.get(getattr(dut, name)):
                     assert ctx.get(dut.tag) == 3
