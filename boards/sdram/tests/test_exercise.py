@@ -75,7 +75,7 @@ def test_chip_that_is_slower_than_the_controller_thinks_is_noticed(rule, change)
 def test_chip_with_another_latency_gives_wrong_data():
     outcome = exercise(CHIP, CLOCK_MHZ, Plan(requests=100), judge=replace(CHIP, cl2_mhz=99.0))
     assert outcome.wrong == 100
-    assert outcome.first == "beat 1 at clock 20079 is wrong"
+    assert outcome.first == "beat 1 at clock 20080 is wrong"
     assert outcome.violations == 1  # the mode register
 
 
