@@ -73,7 +73,7 @@ class Bounds(wiring.Component):
             multiplier = Multiplier(a=signed(VALUE_WIDTH_BITS), b=len(stream_record.outer_pitch))
             m.submodules[f"multiplier{s}"] = multiplier
             multipliers.append(multiplier)
-            outer = Signal(signed(VALUE_WIDTH_BITS), name=f"outer{s}")
+            outer = Signal(signed(VALUE_WIDTH_BITS), name=f"outer{s}", reset_less=True)
             m.d.sync += outer.eq(select(stream_record.outer_export, token.exports))
             with m.If(~stream_record.outer_enable):
                 m.d.sync += outer.eq(0)
@@ -85,18 +85,24 @@ class Bounds(wiring.Component):
         # 1: operands; up to the products' end the loop's length has time.
         stages = 2 + multipliers[0].cycles
         valid = [Signal(name=f"valid{i}") for i in range(stages)]
-        events = [Signal(config.events, name=f"events{i}") for i in range(stages)]
+        events = [Signal(config.events, name=f"events{i}", reset_less=True) for i in range(stages)]
         m.d.sync += [valid[0].eq(accept), events[0].eq(token.events)]
         for i in range(1, stages):
             m.d.sync += [valid[i].eq(valid[i - 1]), events[i].eq(events[i - 1])]
 
-        lower = [Signal(signed(VALUE_WIDTH_BITS), name=f"lower{i}") for i in range(stages)]
-        upper = Signal(signed(VALUE_WIDTH_BITS))
-        distance = Signal(signed(VALUE_WIDTH_BITS + 1))
-        left = [Signal(signed(VALUE_WIDTH_BITS + 2), name=f"left{i}") for i in range(2, stages)]
-        empty = [Signal(name=f"empty{i}") for i in range(2, stages)]
+        lower = [
+            Signal(signed(VALUE_WIDTH_BITS), name=f"lower{i}", reset_less=True)
+            for i in range(stages)
+        ]
+        upper = Signal(signed(VALUE_WIDTH_BITS), reset_less=True)
+        distance = Signal(signed(VALUE_WIDTH_BITS + 1), reset_less=True)
+        left = [
+            Signal(signed(VALUE_WIDTH_BITS + 2), name=f"left{i}", reset_less=True)
+            for i in range(2, stages)
+        ]
+        empty = [Signal(name=f"empty{i}", reset_less=True) for i in range(2, stages)]
         # The distance upper - lower - 1 needs no lower bound where the upper one is relative to it.
-        subtrahend = Signal(signed(VALUE_WIDTH_BITS))
+        subtrahend = Signal(signed(VALUE_WIDTH_BITS), reset_less=True)
         first_lower = Signal(signed(VALUE_WIDTH_BITS))
         m.d.comb += first_lower.eq(
             Mux(
@@ -129,7 +135,7 @@ class Bounds(wiring.Component):
 
         for s, stream_record in enumerate(self.streams):
             product = multipliers[s].product
-            window = Signal(signed(len(product) + 1), name=f"window{s}")
+            window = Signal(signed(len(product) + 1), name=f"window{s}", reset_less=True)
             m.d.sync += window.eq(product + stream_record.first)
             sign = window[len(queue.payload.windows[s].start) - 1 :]
             m.d.comb += [

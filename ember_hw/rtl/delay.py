@@ -10,7 +10,7 @@ def delay(m: Module, name: str, valid, payload, cycles: int) -> tuple[list[Signa
     valids, payloads = [], []
     for i in range(cycles):
         valid_held = Signal(name=f"{name}_valid{i}")
-        payload_held = Signal(payload.shape(), name=f"{name}{i}")
+        payload_held = Signal(payload.shape(), name=f"{name}{i}", reset_less=True)
         m.d.sync += [valid_held.eq(valid), payload_held.eq(payload)]
         valids.append(valid_held)
         payloads.append(payload_held)

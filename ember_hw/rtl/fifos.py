@@ -95,7 +95,7 @@ class StreamFifo(wiring.Component):
                 self.level.eq(stored),
             ]
         else:
-            out = Signal(Shape.cast(self.shape).width)
+            out = Signal(Shape.cast(self.shape).width, reset_less=True)
             moves = Signal()  # the output register takes an entry
             read_valid = Signal()  # the memory's output is an entry
             m.d.comb += [

@@ -140,8 +140,8 @@ class Join(wiring.Component):
         Elements are aligned to their size, so the offset's low bits need not be masked by it.
         """
         record, half = self.streams[s], self.lines[s].data
-        value = Signal(VALUE_WIDTH_BITS, name=f"value{s}")
-        too_wide = Signal(name=f"too_wide{s}")
+        value = Signal(VALUE_WIDTH_BITS, name=f"value{s}", reset_less=True)
+        too_wide = Signal(name=f"too_wide{s}", reset_less=True)
         quarter = Mux(load.offset[1], half[16:], half[:16])
         byte = Mux(load.offset[0], quarter[8:], quarter[:8])
         is_byte = record.size == isa.ElementSize.BYTES_1
@@ -177,8 +177,8 @@ class Join(wiring.Component):
         config = self.config
         pairs = self.record.pair & (iteration.iterates | iteration.ghost)
         held = Signal()
-        held_step = Signal(iteration_layout(config))
-        held_values = Signal(data.ArrayLayout(VALUE_WIDTH_BITS, len(values)))
+        held_step = Signal(iteration_layout(config), reset_less=True)
+        held_values = Signal(data.ArrayLayout(VALUE_WIDTH_BITS, len(values)), reset_less=True)
         now = Signal(data.ArrayLayout(VALUE_WIDTH_BITS, len(values)))
         m.d.comb += now.as_value().eq(Cat(*values))
 
@@ -215,7 +215,7 @@ class Join(wiring.Component):
         m.submodules.late = late = StreamFifo(
             shape=VALUE_WIDTH_BITS, depth_entries=LUT_MEMORY_ENTRIES
         )
-        events = Signal(config.events)
+        events = Signal(config.events, reset_less=True)
         pushes = Signal()
         m.d.sync += [pushes.eq(valid), events.eq(iteration.events)]
         m.d.comb += [early.i.valid.eq(pushes), early.i.payload.events.eq(events)]
@@ -224,9 +224,9 @@ class Join(wiring.Component):
                 select_registered(m, f"export{i}", getattr(record, f"export{i}"), [above[i], *own])
             )
 
-        a = Signal(signed(VALUE_WIDTH_BITS))
-        b = Signal(signed(VALUE_WIDTH_BITS))
-        next_held = Signal(VALUE_WIDTH_BITS)
+        a = Signal(signed(VALUE_WIDTH_BITS), reset_less=True)
+        b = Signal(signed(VALUE_WIDTH_BITS), reset_less=True)
+        next_held = Signal(VALUE_WIDTH_BITS, reset_less=True)
         from_slot = record.alu_b_source == isa.Source.SLOT
         m.d.sync += [
             a.eq(select(record.alu_a_slot, own)),
@@ -244,7 +244,7 @@ class Join(wiring.Component):
         total = Cat(carry, a ^ inverts_a.replicate(VALUE_WIDTH_BITS)) + Cat(
             carry, b ^ inverts_b.replicate(VALUE_WIDTH_BITS)
         )
-        total_held = Signal(VALUE_WIDTH_BITS)
+        total_held = Signal(VALUE_WIDTH_BITS, reset_less=True)
         m.d.sync += total_held.eq(total[1:])
         # Only programs that use the adder wait for it, and only those that multiply for the
         # multiplier. What NEXT gives, or nobody uses, is known at once.

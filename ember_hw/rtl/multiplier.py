@@ -57,7 +57,7 @@ class Multiplier(wiring.Component):
             digits = _digit(self.a, i) * _digit(self.b, j)
             width = min(len(digits), self.product_shape.width - i - j)
             shape = Shape(width, digits.shape().signed)
-            term = Signal(shape, name=f"partial_{i}_{j}")
+            term = Signal(shape, name=f"partial_{i}_{j}", reset_less=True)
             m.d.sync += term.eq(digits)
             terms.append((term, i + j))
         stage = 0
@@ -69,11 +69,13 @@ class Multiplier(wiring.Component):
                 )
                 total = low + (high << (high_weight - low_weight))
                 width = min(len(total), self.product_shape.width - low_weight)
-                added = Signal(Shape(width, total.shape().signed), name=f"sum{stage}_{k}")
+                added = Signal(
+                    Shape(width, total.shape().signed), name=f"sum{stage}_{k}", reset_less=True
+                )
                 m.d.sync += added.eq(total)
                 sums.append((added, low_weight))
             if len(terms) % 2:
-                held = Signal.like(terms[-1][0], name=f"held{stage}")
+                held = Signal.like(terms[-1][0], name=f"held{stage}", reset_less=True)
                 m.d.sync += held.eq(terms[-1][0])
                 sums.append((held, terms[-1][1]))
             terms = sums

@@ -80,7 +80,7 @@ class RowAddress(wiring.Component):
             name: select_registered(m, name, getattr(record, f"{name}_export"), exports)
             for name in ("index", "base", "pitch", "length", "rows", "offset")
         }
-        fixed = Signal.like(record)
+        fixed = Signal.like(record, reset_less=True)
         m.d.sync += fixed.eq(record)
 
         def from_slot(name: str):
@@ -93,18 +93,18 @@ class RowAddress(wiring.Component):
         def too_wide(name: str):
             return from_slot(name) & exported[name][len(getattr(fixed, name)) :].any()
 
-        index = Signal(VALUE_WIDTH_BITS)
-        rows = Signal(VALUE_WIDTH_BITS)
-        base = Signal(address_bits)
-        region_bytes = Signal(address_bits)
-        distance = Signal(VALUE_WIDTH_BITS)  # of the table from the base, in lines
-        pitch = Signal(len(record.pitch))
-        length = Signal(_LENGTH_BITS)
-        offset = Signal(_LENGTH_BITS)
-        clip = Signal(_LENGTH_BITS)
-        hint = Signal(isa.Hint)
-        is_part = Signal()
-        misfit = Signal()  # an export does not fit the field it stands in for
+        index = Signal(VALUE_WIDTH_BITS, reset_less=True)
+        rows = Signal(VALUE_WIDTH_BITS, reset_less=True)
+        base = Signal(address_bits, reset_less=True)
+        region_bytes = Signal(address_bits, reset_less=True)
+        distance = Signal(VALUE_WIDTH_BITS, reset_less=True)  # of the table from the base, in lines
+        pitch = Signal(len(record.pitch), reset_less=True)
+        length = Signal(_LENGTH_BITS, reset_less=True)
+        offset = Signal(_LENGTH_BITS, reset_less=True)
+        clip = Signal(_LENGTH_BITS, reset_less=True)
+        hint = Signal(isa.Hint, reset_less=True)
+        is_part = Signal(reset_less=True)
+        misfit = Signal(reset_less=True)  # an export does not fit the field it stands in for
         sizes = range(len(isa.ElementSize))
         part = Signal(VALUE_WIDTH_BITS + sizes[-1])
         m.d.comb += part.eq(
@@ -140,17 +140,21 @@ class RowAddress(wiring.Component):
             a=VALUE_WIDTH_BITS, b=len(pitch) - _PITCH_SHIFT
         )
         m.d.comb += [multiplier.a.eq(index), multiplier.b.eq(pitch[_PITCH_SHIFT:])]
-        index_good = Signal()
-        row_good = Signal()
-        region_good = Signal()
+        index_good = Signal(reset_less=True)
+        row_good = Signal(reset_less=True)
+        region_good = Signal(reset_less=True)
         table = distance << line_shift
-        near = Signal(VALUE_WIDTH_BITS + line_shift + 1)  # from the base, without index * pitch
-        clip_end = Signal.like(near)
-        before_length = Signal(signed(address_bits + 1))  # where a row of that length may begin
-        region_held = Signal.like(region_bytes)
-        base_held = Signal.like(base)
-        length_held = Signal.like(length)
-        room_left = Signal(_LENGTH_BITS)
+        near = Signal(
+            VALUE_WIDTH_BITS + line_shift + 1, reset_less=True
+        )  # from the base, without index * pitch
+        clip_end = Signal.like(near, reset_less=True)
+        before_length = Signal(
+            signed(address_bits + 1), reset_less=True
+        )  # where a row of that length may begin
+        region_held = Signal.like(region_bytes, reset_less=True)
+        base_held = Signal.like(base, reset_less=True)
+        length_held = Signal.like(length, reset_less=True)
+        room_left = Signal(_LENGTH_BITS, reset_less=True)
         region_end = Signal(address_bits + 1)
         m.d.comb += region_end.eq(base + region_bytes)
         m.d.sync += [
@@ -171,11 +175,11 @@ class RowAddress(wiring.Component):
             length_held.eq(length),
             room_left.eq(clip - offset),
         ]
-        bytes4 = Signal(_LENGTH_BITS)
-        good4 = Signal(3)
-        begin = Signal(address_bits)
+        bytes4 = Signal(_LENGTH_BITS, reset_less=True)
+        good4 = Signal(3, reset_less=True)
+        begin = Signal(address_bits, reset_less=True)
         # Products up to which the row ends within the region.
-        most = Signal(data.ArrayLayout(signed(len(near) + 2), 2))
+        most = Signal(data.ArrayLayout(signed(len(near) + 2), 2), reset_less=True)
         m.d.sync += [
             bytes4.eq(Mux(room_left < length_held, room_left, length_held)),
             good4.eq(Cat(index_good, row_good, region_good)),
@@ -195,11 +199,11 @@ class RowAddress(wiring.Component):
         )
         valid = Signal(4)
         leaves = Signal()
-        address = Signal(address_bits)
-        inside = Signal()
-        bytes5 = Signal(_LENGTH_BITS)
-        last_byte = Signal(_LENGTH_BITS)
-        good5 = Signal(3)
+        address = Signal(address_bits, reset_less=True)
+        inside = Signal(reset_less=True)
+        bytes5 = Signal(_LENGTH_BITS, reset_less=True)
+        last_byte = Signal(_LENGTH_BITS, reset_less=True)
+        good5 = Signal(3, reset_less=True)
         product = multiplier.product << _PITCH_SHIFT
         m.d.sync += [
             valid.eq(Cat(accept, valid)),
@@ -248,7 +252,7 @@ class RowAddress(wiring.Component):
 def _delayed(m: Module, name: str, signal, cycles: int):
     """Return a signal as it was some cycles ago."""
     for i in range(cycles):
-        held = Signal.like(signal, name=f"{name}_delayed{i}")
+        held = Signal.like(signal, name=f"{name}_delayed{i}", reset_less=True)
         m.d.sync += held.eq(signal)
         signal = held
     return signal

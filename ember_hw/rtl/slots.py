@@ -29,7 +29,7 @@ def select_registered(m: Module, name: str, number, values) -> Value:
     """
     registers = []
     for i, value in enumerate(values):
-        held = Signal(len(value), name=f"{name}_choice{i}")
+        held = Signal(len(value), name=f"{name}_choice{i}", reset_less=True)
         m.d.sync += held.eq(value)
         with m.If(number != i):
             m.d.sync += held.eq(0)

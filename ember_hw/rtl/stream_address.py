@@ -83,8 +83,8 @@ class StreamAddress(wiring.Component):
         root_begins = self.iteration.events[isa.event_bit(isa.Event.BEGIN, 0, config)]
 
         # 1: the element's number. "First step of the program" goes along.
-        number = Signal(signed(len(self.window.start) + 1))
-        lost = Signal()
+        number = Signal(signed(len(self.window.start) + 1), reset_less=True)
+        lost = Signal(reset_less=True)
         use = Signal(2)
         fresh = Signal(2)
         m.d.sync += [
@@ -99,12 +99,12 @@ class StreamAddress(wiring.Component):
         # 2: its address and its check. The base is a multiple of a line.
         element = number[:VALUE_WIDTH_BITS]
         offset = Signal(VALUE_WIDTH_BITS + _LARGEST_SHIFT)
-        line = Signal(line_address_bits(config))
+        line = Signal(line_address_bits(config), reset_less=True)
         sum_bits = max(len(line), len(offset) - line_bits) + 1
-        beyond = Signal(sum_bits - len(line))  # the address width
-        byte = Signal(line_bits)
-        outside = Signal()
-        blamed = Signal(VALUE_WIDTH_BITS)
+        beyond = Signal(sum_bits - len(line), reset_less=True)  # the address width
+        byte = Signal(line_bits, reset_less=True)
+        outside = Signal(reset_less=True)
+        blamed = Signal(VALUE_WIDTH_BITS, reset_less=True)
         m.d.comb += offset.eq(
             select(record.size, [element << shift for shift in range(_LARGEST_SHIFT + 1)])
         )
@@ -116,7 +116,7 @@ class StreamAddress(wiring.Component):
         ]
 
         # The line, if it is another one than before.
-        previous = Signal.like(line)
+        previous = Signal.like(line, reset_less=True)
         have_previous = Signal()
         fetch = Signal()
         new = Signal()

@@ -81,7 +81,7 @@ class FloatCombine(wiring.Component):
 
         def held(name: str, value: Value) -> Signal:
             """Return a value one cycle later."""
-            register = Signal(len(value), name=name)
+            register = Signal(len(value), name=name, reset_less=True)
             m.d.sync += register.eq(value)
             return register
 

@@ -62,8 +62,8 @@ class FloatWiden(wiring.Component):
         m = Module()
         source, target = self.source, self.target
         number = Unpacked(source, self.number)
-        zeros = Signal(range(source.fraction_bits + 2))
-        fields = Signal(source.layout)
+        zeros = Signal(range(source.fraction_bits + 2), reset_less=True)
+        fields = Signal(source.layout, reset_less=True)
         m.d.sync += [
             zeros.eq(count_leading_zeros(m, number.significand, "number")),
             fields.eq(self.number),
@@ -150,8 +150,8 @@ class FloatNarrow(wiring.Component):
         ]
         is_far = below[shift_bits:].any()
         shift = (below[:shift_bits] | is_far.replicate(shift_bits)) & is_low.replicate(shift_bits)
-        significand = Signal(len(window))
-        weight = Signal(source.exponent_bits)  # stored exponent, less one
+        significand = Signal(len(window), reset_less=True)
+        weight = Signal(source.exponent_bits, reset_less=True)  # stored exponent, less one
         sign, is_nan, is_infinite = Signal(), Signal(), Signal()
         m.d.sync += [
             significand.eq(shift_right_sticky(m, window, shift, "lowered")),

@@ -67,7 +67,9 @@ class FloatMultiply(wiring.Component):
         def held(name: str, value: Value, cycles: int = 1) -> Value:
             """Return a value some cycles later."""
             for cycle in range(cycles):
-                register = Signal(Value.cast(value).shape(), name=f"{name}_{cycle}")
+                register = Signal(
+                    Value.cast(value).shape(), name=f"{name}_{cycle}", reset_less=True
+                )
                 m.d.sync += register.eq(value)
                 value = register
             return value
@@ -85,7 +87,7 @@ class FloatMultiply(wiring.Component):
         b_zeros = held("b_zeros", count_leading_zeros(m, b.significand, "b"))
         a_significand = held("a_significand", a.significand)
         b_significand = held("b_significand", b.significand)
-        exponents = Signal(format.exponent_bits + 1)
+        exponents = Signal(format.exponent_bits + 1, reset_less=True)
         m.d.sync += exponents.eq(a.exponent + b.exponent)
 
         # Without them; stored exponent of a product below 2, less one.
@@ -93,7 +95,7 @@ class FloatMultiply(wiring.Component):
             multiplier.a.eq((a_significand << a_zeros)[:significand_bits]),
             multiplier.b.eq((b_significand << b_zeros)[:significand_bits]),
         ]
-        weight = Signal(signed(exponent_bits))
+        weight = Signal(signed(exponent_bits), reset_less=True)
         m.d.sync += weight.eq(exponents - (a_zeros + b_zeros + (format.bias + 1)))
 
         # The product; beside it, how far it must be shifted down and what exponent stays.

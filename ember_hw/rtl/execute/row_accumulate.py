@@ -101,7 +101,8 @@ class RowAccumulate(wiring.Component):
 
         # What is combined with the row: of the memory, or what is not there yet. What is not meant
         # is zero, so that an OR joins them; a register is made zero without logic.
-        accumulated, bypassed = Signal(width_bits), Signal(width_bits)
+        accumulated = Signal(width_bits, reset_less=True)
+        bypassed = Signal(width_bits, reset_less=True)
         at_result, at_earlier, from_result = Signal(), Signal(), Signal()
         comes_next = Signal()
         if self.forwards:
@@ -116,7 +117,7 @@ class RowAccumulate(wiring.Component):
                 follow.eq(valids[i] & controls[i].keeps & (controls[i].number == number))
                 for follow, (number, i) in zip(follows, stages, strict=True)
             ]
-            earlier_result = Signal(width_bits)
+            earlier_result = Signal(width_bits, reset_less=True)
             m.d.comb += comes_next.eq(follows[2])
             m.d.sync += [
                 earlier_result.eq(self.result),
@@ -131,14 +132,14 @@ class RowAccumulate(wiring.Component):
         with m.If(~controls[0].joins | comes_next | at_result | at_earlier):
             m.d.sync += accumulated.eq(0)
         # The maximum of a number and -inf, a NaN made quiet, is its sum with -0.
-        operation = Signal(Combine)
+        operation = Signal(Combine, reset_less=True)
         m.d.sync += operation.eq(controls[0].combine)
         with m.If(~controls[0].joins & (controls[0].combine == Combine.MAXIMUM)):
             m.d.sync += operation.eq(Combine.SUM)
             for lane in range(lanes):
                 m.d.sync += accumulated.word_select(lane, _BITS)[-1].eq(1)
 
-        numbers = Signal(width_bits)
+        numbers = Signal(width_bits, reset_less=True)
         m.d.sync += numbers.eq(self.numbers)
         for lane in range(lanes):
             m.submodules[f"lane{lane}"] = combine = FloatCombine()

@@ -95,10 +95,10 @@ class RowScale(wiring.Component):
         # First register. Beside it, the least exponent whose products need no shift: 0 for weights
         # that give zero, infinity or NaN at once.
         first_valid, first_scaled = Signal(), Signal()
-        first = Signal(held_layout)
-        first_numbers = Signal(source.width_bits * lanes)
+        first = Signal(held_layout, reset_less=True)
+        first_numbers = Signal(source.width_bits * lanes, reset_less=True)
         weight = Unpacked(FLOAT32, self.weight)
-        least_exponent = Signal(FLOAT32.exponent_bits)
+        least_exponent = Signal(FLOAT32.exponent_bits, reset_less=True)
         weight_exponent = self.weight[FLOAT32.fraction_bits : -1]
         freeze = Signal()
         with m.If(~freeze):
@@ -120,10 +120,12 @@ class RowScale(wiring.Component):
 
         # Second register: it can turn by a lane, the product of its lowest number coming in above.
         second_valid, second_scaled = Signal(), Signal()
-        second = Signal(held_layout)
-        second_numbers = Signal(_BITS * lanes)
+        second = Signal(held_layout, reset_less=True)
+        second_numbers = Signal(_BITS * lanes, reset_less=True)
         is_slow = Signal()
-        kinds = Signal(data.ArrayLayout(_KIND, lanes))  # of the numbers before they turn
+        kinds = Signal(
+            data.ArrayLayout(_KIND, lanes), reset_less=True
+        )  # of the numbers before they turn
         turns = Signal()
         m.submodules.full = full = FloatMultiply()
         m.d.comb += [full.a.eq(second_numbers[:_BITS]), full.b.eq(second.weight)]
@@ -231,7 +233,7 @@ class RowScale(wiring.Component):
             ]
             known = [facts]
             for cycle in range(multiplier.cycles + 1):
-                held_facts = Signal.like(facts, name=f"facts{lane}_{cycle}")
+                held_facts = Signal.like(facts, name=f"facts{lane}_{cycle}", reset_less=True)
                 m.d.sync += held_facts.eq(known[-1])
                 known.append(held_facts)
             before, after = known[-2], known[-1]
@@ -240,9 +242,9 @@ class RowScale(wiring.Component):
             whole = multiplier.product
             has_carry = whole[-1]
             low = self.source.fraction_bits
-            kept = Signal(_SIGNIFICAND_BITS, name=f"kept{lane}")
-            rounds = Signal(name=f"rounds{lane}")
-            exponent = Signal(format.exponent_bits + 1, name=f"exponent{lane}")
+            kept = Signal(_SIGNIFICAND_BITS, name=f"kept{lane}", reset_less=True)
+            rounds = Signal(name=f"rounds{lane}", reset_less=True)
+            exponent = Signal(format.exponent_bits + 1, name=f"exponent{lane}", reset_less=True)
             m.d.sync += [
                 kept.eq(Mux(has_carry, whole[low + 1 :], whole[low:-1])),
                 rounds.eq(
@@ -262,7 +264,7 @@ class RowScale(wiring.Component):
             )
             rounded = magnitude[1:]
             overflows = rounded[format.fraction_bits :] >= format.special_exponent
-            lane_product = Signal(format.width_bits, name=f"product{lane}")
+            lane_product = Signal(format.width_bits, name=f"product{lane}", reset_less=True)
             with m.If(after.is_nan):
                 m.d.sync += lane_product.eq(format.quiet_nan)
             with m.Elif(after.is_zero):

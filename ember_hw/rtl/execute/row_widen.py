@@ -104,8 +104,8 @@ def widened(m: Module, name: str, whole: Value, small: Value, format: Value, mov
     """
     zeros = count_leading_zeros(m, Unpacked(FLOAT16, small).significand, name)
     # A small number stands at the top, which is all that bf16 needs.
-    number = Signal(_BITS, name=f"{name}_number")
-    shift = Signal(len(zeros), name=f"{name}_shift")
+    number = Signal(_BITS, name=f"{name}_number", reset_less=True)
+    shift = Signal(len(zeros), name=f"{name}_shift", reset_less=True)
     at_top = Cat(Const(0, _BITS - _SMALL_BITS), small)
     with m.If(moves):
         m.d.sync += [
