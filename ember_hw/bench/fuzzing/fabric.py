@@ -56,6 +56,7 @@ DTYPES = {
     "aggregation": ("float32", *_HALVES),
     "spmm": ("float32",),
     "scores": ("float32",),
+    "fusedmm": ("float32",),
     "block_attention": ("float32",),
 }
 #: Products of queries and keys, which no model is, and the dtypes of their rows.
