@@ -112,24 +112,23 @@ class WritePath(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        words = Signal(BEAT_BITS)
-        kept = Signal(BEAT_BITS // 8)  # 1: the byte stays as it is
+        words = Signal(BEAT_BITS, reset_less=True)
+        kept = Signal(BEAT_BITS // 8, reset_less=True)  # 1: the byte stays as it is
         drives = Signal(BURST_WORDS)
         m.d.comb += [
             self.data_out.eq(words[:_WORD_BITS]),
             self.data_enable.eq(drives[0]),
-            self.mask.eq(kept[:WORD_BYTES]),
+            self.mask.eq(kept[:WORD_BYTES] & drives[0].replicate(WORD_BYTES)),
         ]
-        m.d.sync += [
-            words.eq(words >> _WORD_BITS),
-            kept.eq(kept >> WORD_BYTES),
-            drives.eq(drives >> 1),
-            self.beat.ready.eq(self.write),
-        ]
+        m.d.sync += [drives.eq(drives >> 1), self.beat.ready.eq(self.write)]
         with m.If(self.write):
+            m.d.sync += drives.eq((1 << BURST_WORDS) - 1)
+        # Words are there before their WRITE, which so needs to reach no more than `drives`.
+        with m.If(drives[1]):
+            m.d.sync += [words.eq(words >> _WORD_BITS), kept.eq(kept >> WORD_BYTES)]
+        with m.Else():
             m.d.sync += [
                 words.eq(self.beat.payload.data),
                 kept.eq(~self.beat.payload.bytes),
-                drives.eq((1 << BURST_WORDS) - 1),
             ]
         return m
