@@ -58,7 +58,10 @@ def _on_frame(
     slots = {symbol: lowering.slot(value) for value, symbol in allocations(function).items()}
 
     def start(frame: Frame, entry_elements: int) -> Iterator[Push]:
-        arrays: dict[str, Array] = {symbol: frame[slot] for symbol, slot in slots.items()}
+        # What is allocated behind this loop isn't there yet.
+        arrays: dict[str, Array] = {
+            symbol: frame[slot] for symbol, slot in slots.items() if frame[slot] is not None
+        }
         return source(arrays, entry_elements)
 
     return start
