@@ -9,7 +9,7 @@ from xdsl.dialects import arith, func, llvm, memref
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ember_hw.compiler.backend.extract_values import memory_symbols
+from ember_hw.compiler.backend.extract_values import allocations
 from ember_hw.compiler.dialects.au import ArgOp, Slot, SlotKind
 from ember_hw.compiler.transforms.ir_facts import (
     argument_symbols,
@@ -44,7 +44,7 @@ class PhysicalNames:
     def __init__(self, function: func.FuncOp, sizes: Mapping[str, Sequence[int]]) -> None:
         self.sizes = sizes
         #: Of arguments, and of memory that the function allocates.
-        self.symbols = {**argument_symbols(function), **memory_symbols(function)}
+        self.symbols = {**argument_symbols(function), **allocations(function)}
         self.arguments: dict[str, ArgOp] = {}
         self.slots: dict[SSAValue, Slot] = {}
         self.holders: dict[SSAValue, int] = {}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     ArrayAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
 )
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
@@ -25,7 +24,6 @@ from ember_hw.compiler.transforms.ir_facts import (
     argument_symbols,
     constant,
     copy_hint,
-    erase,
     functions,
     index_constant,
     is_inside,
@@ -117,43 +115,49 @@ class Division(Split):
             return str(found)
         return None
 
-    def split(self) -> list[scf.ForOp]:
-        """Replace the nest by two; returns these."""
-        root = self.access.root
-        first, second = NestCopy(root), NestCopy(root)
-        Rewriter.insert_op([first.root, second.root], InsertPoint.before(root))
-        for loop, values in self.crossing.items():
-            dimensions = self._dimensions(loop)
-            sizes = [self._size(dimension, first.root) for dimension in dimensions]
-            numbers = [dimension.loop.body.block.args[0] for dimension in dimensions]
-            place = second.ops[self.next_in_path(loop)]
-            for value in values:
-                type_ = MemRefType(value.type, [DYNAMIC_INDEX] * len(sizes))
-                alloc = memref.AllocOp(sizes, [], type_)
-                alloc.memref.name_hint = "scratch"
-                Rewriter.insert_op(alloc, InsertPoint.before(first.root))
-                indices = [first.value(number) for number in numbers]
-                store = memref.StoreOp.get(first.value(value), alloc.memref, indices)
-                Rewriter.insert_op(store, InsertPoint.before(last_op(first.loop(loop))))
-                indices = [second.value(number) for number in numbers]
-                load = memref.LoadOp.get(alloc.memref, indices)
-                copy_hint(value, load.res)
-                Rewriter.insert_op(load, InsertPoint.before(place))
-                second.value(value).replace_all_uses_with(load.res)
-        first.remove(self.second)
-        second.remove(self.first)
-        erase(root)
-        return [first.root, second.root]
+    def _sizes(self, loop: scf.ForOp) -> list[SSAValue]:
+        return [self._size(dimension) for dimension in self._dimensions(loop)]
 
-    def _size(self, dimension: _Dimension, nest: scf.ForOp) -> SSAValue:
-        """Return the extent of a dimension, computed in front of a nest."""
+    def _size(self, dimension: _Dimension) -> SSAValue:
+        """Return the extent of a dimension, computed in front of the nest."""
         if isinstance(dimension.extent, SSAValue):
             return dimension.extent
         memory, number = dimension.extent
         dim = memref.DimOp(memory, index_constant(self.function, number))
         dim.result.name_hint = "places"
-        Rewriter.insert_op(dim, InsertPoint.before(nest))
+        Rewriter.insert_op(dim, InsertPoint.before(self.access.root))
         return dim.result
+
+    def _store(
+        self,
+        copy: NestCopy,
+        loop: scf.ForOp,
+        values: Sequence[SSAValue],
+        scratch: Sequence[SSAValue],
+    ) -> None:
+        end = last_op(copy.loop(loop))
+        for value, memory in zip(values, scratch, strict=True):
+            store = memref.StoreOp.get(copy.value(value), memory, self._place(copy, loop))
+            Rewriter.insert_op(store, InsertPoint.before(end))
+
+    def _load(
+        self,
+        copy: NestCopy,
+        loop: scf.ForOp,
+        values: Sequence[SSAValue],
+        scratch: Sequence[SSAValue],
+        place: Operation,
+    ) -> None:
+        first_user = copy.ops[place]
+        for value, memory in zip(values, scratch, strict=True):
+            load = memref.LoadOp.get(memory, self._place(copy, loop))
+            copy_hint(value, load.res)
+            Rewriter.insert_op(load, InsertPoint.before(first_user))
+            copy.value(value).replace_all_uses_with(load.res)
+
+    def _place(self, copy: NestCopy, loop: scf.ForOp) -> list[SSAValue]:
+        """Return the numbers that tell an iteration of a copied loop from all others."""
+        return [copy.value(d.loop.body.block.args[0]) for d in self._dimensions(loop)]
 
     def _dimensions(self, loop: scf.ForOp) -> list[_Dimension]:
         """Return the numbers that tell an iteration of a loop of the path from all others.

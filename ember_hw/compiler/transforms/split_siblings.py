@@ -139,18 +139,18 @@ class Split:
     def split(self) -> list[scf.ForOp]:
         """Replace the nest by two; returns these."""
         root = self.access.root
-        counts = {loop: self._count(loop) for loop in self.crossing}
+        sizes = {loop: self._sizes(loop) for loop in self.crossing}
         first, second = NestCopy(root), NestCopy(root)
         Rewriter.insert_op([first.root, second.root], InsertPoint.before(root))
         for loop, values in self.crossing.items():
             scratch: list[SSAValue] = []
             for value in values:
-                type_ = MemRefType(value.type, [DYNAMIC_INDEX])
-                alloc = memref.AllocOp([counts[loop]], [], type_)
+                type_ = MemRefType(value.type, [DYNAMIC_INDEX] * len(sizes[loop]))
+                alloc = memref.AllocOp(sizes[loop], [], type_)
                 alloc.memref.name_hint = "scratch"
                 Rewriter.insert_op(alloc, InsertPoint.before(first.root))
                 scratch.append(alloc.memref)
-            place = self.next_in_path(loop)
+            place = self._next_in_path(loop)
             self._store(first, loop, values, scratch)
             self._load(second, loop, values, scratch, place)
         first.remove(self.second)
@@ -158,12 +158,16 @@ class Split:
         erase(root)
         return [first.root, second.root]
 
-    def next_in_path(self, loop: scf.ForOp) -> Operation:
+    def _next_in_path(self, loop: scf.ForOp) -> Operation:
         """Return what of the second half comes first in a loop's body."""
         position = self.path.index(loop)
         if position + 1 < len(self.path):
             return self.path[position + 1]
         return next(op for op in self.second if op.parent_op() is loop)
+
+    def _sizes(self, loop: scf.ForOp) -> list[SSAValue]:
+        """Return the extents of the scratch memory for a value of a loop of the path."""
+        return [self._count(loop)]
 
     def _count(self, loop: scf.ForOp) -> SSAValue:
         """Let the host count the iterations of a loop of the path."""
