@@ -5,6 +5,13 @@ from __future__ import annotations
 from amaranth.hdl import Module, Signal
 
 
+def held(m: Module, name: str, value) -> Signal:
+    """Return a value one cycle later, without a reset."""
+    register = Signal(value.shape(), name=name, reset_less=True)
+    m.d.sync += register.eq(value)
+    return register
+
+
 def delay(m: Module, name: str, valid, payload, cycles: int) -> tuple[list[Signal], list]:
     """Return a payload and its valid bit one, two, .. `cycles` cycles later."""
     valids, payloads = [], []

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ember_hw import isa
 from ember_hw.config import LINE_BYTES, VALUE_WIDTH_BITS, AcceleratorConfig
 from ember_hw.registers import NO_UNIT, FaultCode
+from ember_hw.rtl.delay import held
 from ember_hw.rtl.faults import FaultSignature
 from ember_hw.rtl.fifos import ReservedFifo
 from ember_hw.rtl.issue import row_order_layout
@@ -252,7 +253,5 @@ class RowAddress(wiring.Component):
 def _delayed(m: Module, name: str, signal, cycles: int):
     """Return a signal as it was some cycles ago."""
     for i in range(cycles):
-        held = Signal.like(signal, name=f"{name}_delayed{i}", reset_less=True)
-        m.d.sync += held.eq(signal)
-        signal = held
+        signal = held(m, f"{name}_delayed{i}", signal)
     return signal

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw.rtl.delay import held
 from ember_hw.rtl.execute.float_format import (
     FLOAT32,
     FloatFormat,
@@ -79,12 +80,6 @@ class FloatCombine(wiring.Component):
         significand_bits = format.fraction_bits + 1
         total_bits = significand_bits + _EXTRA_BITS + 1  # with the carry
 
-        def held(name: str, value: Value) -> Signal:
-            """Return a value one cycle later."""
-            register = Signal(len(value), name=name, reset_less=True)
-            m.d.sync += register.eq(value)
-            return register
-
         # Order.
         a, b = Unpacked(format, self.a), Unpacked(format, self.b)
         a_exponent, b_exponent = a.exponent, b.exponent
@@ -110,15 +105,15 @@ class FloatCombine(wiring.Component):
         shift_bits = (significand_bits + _EXTRA_BITS).bit_length()
         is_far = distance[shift_bits:].any()
         second = Mux(b_is_first, a.significand, b.significand)
-        first = held("first", Mux(b_is_first, b.significand, a.significand))
-        small = held("small", second & ~takes.replicate(significand_bits))
-        shift = held("shift", distance[:shift_bits] | is_far.replicate(shift_bits))
-        exponent1 = held("exponent1", Mux(b_is_first, b_exponent, a_exponent))
-        sign1 = held("sign1", Mux(b_is_first, b.sign, a.sign))
-        subtracts1 = held("subtracts1", (a.sign ^ b.sign) & ~takes)
-        is_nan1 = held("is_nan1", (a.is_nan | b.is_nan) & ~self.operation[1])
+        first = held(m, "first", Mux(b_is_first, b.significand, a.significand))
+        small = held(m, "small", second & ~takes.replicate(significand_bits))
+        shift = held(m, "shift", distance[:shift_bits] | is_far.replicate(shift_bits))
+        exponent1 = held(m, "exponent1", Mux(b_is_first, b_exponent, a_exponent))
+        sign1 = held(m, "sign1", Mux(b_is_first, b.sign, a.sign))
+        subtracts1 = held(m, "subtracts1", (a.sign ^ b.sign) & ~takes)
+        is_nan1 = held(m, "is_nan1", (a.is_nan | b.is_nan) & ~self.operation[1])
         # What overflows becomes infinite, but a NaN that is taken stays what it is.
-        may_overflow1 = held("may_overflow1", ~self.operation[1])
+        may_overflow1 = held(m, "may_overflow1", ~self.operation[1])
 
         # Align and add.
         aligned = shift_right_sticky(m, Cat(Const(0, _EXTRA_BITS), small), shift, "aligned")
@@ -128,15 +123,15 @@ class FloatCombine(wiring.Component):
             Cat(subtracts1, Const(0, _EXTRA_BITS), first)
             + (Cat(subtracts1, aligned ^ subtracts1.replicate(len(aligned)), subtracts1))
         )
-        total = held("total", sum1[1:])
-        exponent2 = held("exponent2", exponent1)
-        sign2 = held("sign2", sign1)
-        subtracts2 = held("subtracts2", subtracts1)
+        total = held(m, "total", sum1[1:])
+        exponent2 = held(m, "exponent2", exponent1)
+        sign2 = held(m, "sign2", sign1)
+        subtracts2 = held(m, "subtracts2", subtracts1)
         # Infinities of different signs are as far apart as equal numbers.
         is_infinite1 = exponent1.all()
-        is_nan2 = held("is_nan2", is_nan1 | (is_infinite1 & subtracts1 & ~shift.any()))
-        is_infinite2 = held("is_infinite2", is_infinite1 & may_overflow1)
-        may_overflow2 = held("may_overflow2", may_overflow1)
+        is_nan2 = held(m, "is_nan2", is_nan1 | (is_infinite1 & subtracts1 & ~shift.any()))
+        is_infinite2 = held(m, "is_infinite2", is_infinite1 & may_overflow1)
+        may_overflow2 = held(m, "may_overflow2", may_overflow1)
 
         # Count, and round as if in place. Only numbers next to each other, of which no bit was lost
         # but one, cancel so far that a shift by more than 1 is needed: what is below is zero then.
@@ -182,18 +177,18 @@ class FloatCombine(wiring.Component):
         m.d.comb += magnitude.eq(
             Cat(rounds, Const(0, format.fraction_bits), lowest) + Cat(rounds, kept, weight)
         )
-        rounded = held("rounded", magnitude[1:])
-        shift3 = held("shift3", shifts)
+        rounded = held(m, "rounded", magnitude[1:])
+        shift3 = held(m, "shift3", shifts)
         # By more than 1, said without the count.
-        is_shifted3 = held("is_shifted3", ~total[-3:].any() & room[1:].any())
-        exact3 = held("exact3", exact2)
-        exponent3 = held("exponent3", exponent2)
+        is_shifted3 = held(m, "is_shifted3", ~total[-3:].any() & room[1:].any())
+        exact3 = held(m, "exact3", exact2)
+        exponent3 = held(m, "exponent3", exponent2)
         is_zero = ~has_carry & (zeros == len(exact2))
-        is_positive_zero3 = held("is_positive_zero3", subtracts2 & is_zero)
-        sign3 = held("sign3", sign2)
-        is_nan3 = held("is_nan3", is_nan2)
-        is_infinite3 = held("is_infinite3", is_infinite2)
-        may_overflow3 = held("may_overflow3", may_overflow2)
+        is_positive_zero3 = held(m, "is_positive_zero3", subtracts2 & is_zero)
+        sign3 = held(m, "sign3", sign2)
+        is_nan3 = held(m, "is_nan3", is_nan2)
+        is_infinite3 = held(m, "is_infinite3", is_infinite2)
+        may_overflow3 = held(m, "may_overflow3", may_overflow2)
 
         # Shift to the left, which is exact, or take what was rounded.
         shifted = shift_left(m, exact3, shift3, "shifted")

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ember_hw.rtl.delay import held
 from ember_hw.rtl.execute.float_format import (
     FLOAT32,
     FloatFormat,
@@ -64,14 +65,10 @@ class FloatMultiply(wiring.Component):
         # Signed, for the sum of two exponents less the bias and the zeros of both significands.
         exponent_bits = format.exponent_bits + 3
 
-        def held(name: str, value: Value, cycles: int = 1) -> Value:
+        def later(name: str, value: Value, cycles: int = 1) -> Value:
             """Return a value some cycles later."""
             for cycle in range(cycles):
-                register = Signal(
-                    Value.cast(value).shape(), name=f"{name}_{cycle}", reset_less=True
-                )
-                m.d.sync += register.eq(value)
-                value = register
+                value = held(m, f"{name}_{cycle}", value)
             return value
 
         # Zeros above the significands.
@@ -79,14 +76,14 @@ class FloatMultiply(wiring.Component):
         a_is_zero, b_is_zero = ~a.magnitude.any(), ~b.magnitude.any()
         is_nan = a.is_nan | b.is_nan | (a.is_infinite & b_is_zero) | (b.is_infinite & a_is_zero)
         rest = self.cycles - 1  # the last cycle reads these
-        sign = held("sign", a.sign ^ b.sign, rest)
-        nan = held("is_nan", is_nan, rest)
-        infinite = held("is_infinite", a.is_infinite | b.is_infinite, rest)
-        zero = held("is_zero", a_is_zero | b_is_zero, rest)
-        a_zeros = held("a_zeros", count_leading_zeros(m, a.significand, "a"))
-        b_zeros = held("b_zeros", count_leading_zeros(m, b.significand, "b"))
-        a_significand = held("a_significand", a.significand)
-        b_significand = held("b_significand", b.significand)
+        sign = later("sign", a.sign ^ b.sign, rest)
+        nan = later("is_nan", is_nan, rest)
+        infinite = later("is_infinite", a.is_infinite | b.is_infinite, rest)
+        zero = later("is_zero", a_is_zero | b_is_zero, rest)
+        a_zeros = later("a_zeros", count_leading_zeros(m, a.significand, "a"))
+        b_zeros = later("b_zeros", count_leading_zeros(m, b.significand, "b"))
+        a_significand = later("a_significand", a.significand)
+        b_significand = later("b_significand", b.significand)
         exponents = Signal(format.exponent_bits + 1, reset_less=True)
         m.d.sync += exponents.eq(a.exponent + b.exponent)
 
@@ -100,7 +97,7 @@ class FloatMultiply(wiring.Component):
 
         # The product; beside it, how far it must be shifted down and what exponent stays.
         product = multiplier.product
-        early = held("early", weight, multiplier.cycles - 1)
+        early = later("early", weight, multiplier.cycles - 1)
         shifts, weights = [], []
         for carry in (0, 1):
             actual = Signal(signed(exponent_bits), name=f"actual{carry}")
@@ -113,9 +110,9 @@ class FloatMultiply(wiring.Component):
             shift = (below[:shift_bits] | is_far.replicate(shift_bits)) & is_low.replicate(
                 shift_bits
             )
-            shifts.append(held(f"shift{carry}", shift))
+            shifts.append(later(f"shift{carry}", shift))
             weights.append(
-                held(f"weight{carry}", actual[:-1] & ~is_low.replicate(exponent_bits - 1))
+                later(f"weight{carry}", actual[:-1] & ~is_low.replicate(exponent_bits - 1))
             )
 
         # Shift down: significand, guard and sticky bit.
@@ -126,11 +123,11 @@ class FloatMultiply(wiring.Component):
             Cat(product[: low + 1].any(), product[low + 1 :]),
             Cat(product[:low].any(), product[low:-1]),
         )
-        shifted = held(
+        shifted = later(
             "shifted",
             shift_right_sticky(m, window, Mux(has_carry, shifts[1], shifts[0]), "lowered"),
         )
-        weight6 = held("weight6", Mux(has_carry, weights[1], weights[0]))
+        weight6 = later("weight6", Mux(has_carry, weights[1], weights[0]))
 
         # Round.
         kept, guard, sticky = shifted[2:], shifted[1], shifted[0]
